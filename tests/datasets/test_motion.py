@@ -59,20 +59,6 @@ def test_hidden_stretches():
     assert not hidden.all(axis=1).any()
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"n_motions": 0}, "n_motions"),
-        ({"n_tracks": [3, 4]}, "n_tracks must be one number or 3 of them; got 2"),
-        ({"n_frames": 1}, "n_frames must be 2 or more"),
-        ({"perspective": 0.6}, "perspective must be at least 0 and below 0.5; got 0.6"),
-    ],
-)
-def test_impossible_motions(how, message):
-    with pytest.raises(ValueError, match=message):
-        make_motions(**how)
-
-
 def test_hopkins_files(tmp_path, motions):
     X, y = motions
     visible = np.ones((40, 8))

@@ -12,6 +12,7 @@ from subspaces.datasets import (
     make_circles_union,
     make_cube,
     make_helices,
+    make_motions,
     make_spheres,
     make_subspaces,
     make_three_curves,
@@ -91,23 +92,30 @@ def test_benchmarks(seed, name):
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
+    ("make", "options", "problem"),
     [
-        ({"ambient": 2}, "ambient must be at least the dimension"),
-        ({"ambient": 3, "affine": True}, "affine subspaces need one more"),
-        ({"dimension": [1, 2]}, "dimension must be one number or 3 of them; got 2"),
-        ({"n_samples": [1, 2, 2.5]}, "n_samples must be a whole number"),
-        ({"n_samples": True}, "n_samples must be a whole number"),
-        ({"noise": -1}, "noise must be at least 0"),
-        ({"noise": np.inf}, "noise must be at least 0"),
-        ({"angle": 0}, "angle must be above 0"),
-        ({"angle": 91}, "angle must be above 0"),
-        ({"angle": 45, "ambient": 8}, r"ambient must be at least n_subspaces \* max\(dimension\) = 9 .* got 8"),
+        (make_subspaces, {"ambient": 2}, "ambient must be at least the dimension"),
+        (make_subspaces, {"ambient": 3, "affine": True}, "affine subspaces need one more"),
+        (make_subspaces, {"dimension": [1, 2]}, "dimension must be one number or 3 of them; got 2"),
+        (make_subspaces, {"n_samples": [1, 2, 2.5]}, "n_samples must be a whole number"),
+        (make_subspaces, {"n_samples": True}, "n_samples must be a whole number"),
+        (make_subspaces, {"noise": -1}, "noise must be at least 0"),
+        (make_subspaces, {"noise": np.inf}, "noise must be at least 0"),
+        (make_subspaces, {"angle": 0}, "angle must be above 0"),
+        (make_subspaces, {"angle": 91}, "angle must be above 0"),
+        (make_subspaces, {"angle": 45, "ambient": 8}, r"at least n_subspaces \* max\(dimension\) = 9 .* got 8"),
+        (make_cube, {"n_bands": 0}, "n_bands"),
+        (make_cube, {"mixing": float("nan")}, "mixing must be"),
+        (make_cube, {"shape": (2, 2), "n_materials": 5}, "n_materials must be at most the number of pixels"),
+        (make_motions, {"n_motions": 0}, "n_motions"),
+        (make_motions, {"n_tracks": [3, 4]}, "n_tracks must be one number or 3 of them; got 2"),
+        (make_motions, {"n_frames": 1}, "n_frames must be 2 or more"),
+        (make_motions, {"perspective": 0.6}, "perspective must be at least 0 and below 0.5; got 0.6"),
     ],
 )
-def test_impossible_subspaces(options, problem):
+def test_what_cannot_be_made(make, options, problem):
     with pytest.raises(ValueError, match=problem):
-        make_subspaces(**options)
+        make(**options)
 
 
 # ------------------------------------------------------------------ curves and spheres
@@ -161,20 +169,6 @@ def test_cube_has_pure_fields_and_mixed_borders(seed):
     assert softer < 0.5 * change
     noisy, _, _ = make_cube((30, 25), 20, 3, noise=0.2, mixing=0, random_state=seed)
     assert 0.15 < (noisy - sharp).std() / sharp.mean() < 0.25
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"n_bands": 0}, "n_bands"),
-        ({"noise": -1}, "noise must be at least 0"),
-        ({"mixing": float("nan")}, "mixing must be"),
-        ({"shape": (2, 2), "n_materials": 5}, "n_materials must be at most the number of pixels"),
-    ],
-)
-def test_impossible_cubes(options, problem):
-    with pytest.raises(ValueError, match=problem):
-        make_cube(**options)
 
 
 # ------------------------------------------------------------------ corruption

@@ -10,7 +10,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 
 from subspaces import KTRR, LSR2, SSC, TRR  # noqa: E402
 from subspaces.deep import AEKTRR, AESSC, DASC, DSCNet, KTRRNet, StructAE  # noqa: E402
+from subspaces.deep.dasc import labels_of  # noqa: E402
 from subspaces.metrics import accuracy  # noqa: E402
+from subspaces.representation.coefficients import from_dense  # noqa: E402
 
 QUICK = {
     DSCNet: {"epochs": 12, "pretrain_epochs": 8, "graph_params": {"subspace_dim": 2}},
@@ -136,6 +138,14 @@ def test_scikit_learns_checks():
     check_estimator(DSCNet(3, channels=(), epochs=5, graph="symmetric", assign_labels="kmeans"), on_skip=None)
 
 
+def test_dasc_cuts_by_modularity_on_the_way():
+    C = np.kron(np.eye(2), np.ones((5, 5))) + 0.01
+    np.fill_diagonal(C, 0)
+    plan = DASC(2, assign_labels="modularity")._outline(np.zeros((10, 3)))
+    labels = labels_of(from_dense(C), plan)
+    np.testing.assert_array_equal(labels == labels[0], np.arange(10) < 5)
+
+
 # -------------------------------------------------------------------- without layers: the shallow methods
 
 
@@ -258,7 +268,7 @@ class Evil:
         return exec, ("raise SystemExit('code ran')",)
 
 
-@pytest.mark.parametrize("content", ["bytes", {"format": 1, "identity": Evil()}, {"format": 0, "identity": {}}])
+@pytest.mark.parametrize("content", ["bytes", {"format": 2, "identity": Evil()}, {"format": 0, "identity": {}}])
 def test_checkpoints_that_are_none_are_refused(images, tmp_path, content):
     X, _ = images
     quick(AEKTRR, checkpoints=tmp_path).fit(X)

@@ -18,50 +18,22 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 
-from subspaces import KTRR, TRR
+from distributed_routes.rings_data import ektrr, ktrr, three_rings
+from subspaces import SSSC, TRR, SampledClusterer
 from subspaces.app.files import FileError
 from subspaces.distributed import _sampled, _sharded, connect, fit_predict
-from subspaces.estimators.sampled import EKTRR, SSSC, SampledClusterer
 
 SCALINGS = [None, "unit", "max", "minmax", "standard"]
 
 
-@pytest.fixture(scope="module")
-def client():
-    # Dask gives a worker up that is down when it looks again, 15 s after it was killed: also for the second time
-    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})
-    with patient, connect(n_workers=2) as client:
-        assert len({os.getpid(), *client.run(os.getpid).values()}) == 3
-        yield client
-
-
 @pytest.fixture
 def rings(rng) -> np.ndarray:
-    """Three rings in four dimensions, in single precision."""
-    n = 3000
-    angle, radius = rng.uniform(0, 2 * np.pi, n), rng.integers(1, 4, n)
-    ring = np.c_[radius * np.cos(angle), radius * np.sin(angle), 0.1 * rng.normal(size=(n, 2))]
-    return ring.astype(np.float32)
+    return three_rings(rng, 3000)
 
 
 @pytest.fixture
 def small_tasks(monkeypatch) -> None:
     monkeypatch.setattr(_sampled, "TASK_BYTES", 2**12)
-
-
-def ktrr(**parameters) -> KTRR:
-    return KTRR(**{"n_clusters": 3, "solver": "two_scale", "assign_labels": "modularity", **parameters})
-
-
-def ektrr(cls=EKTRR, **parameters):
-    """A clusterer that labels little at a time, so that a thousand points are many blocks."""
-    estimator = cls(n_clusters=3, n_landmarks=100, **parameters)
-    estimator._block_bytes = 2**12
-    return estimator
-
-
-def same_graph(estimator: KTRR, other: KTRR) -> bool:
-    return abs(estimator.coefficients_ - other.coefficients_).max() == 0
 
 
 # ---------------------------------------------------------------- few points: the graph in memory
@@ -79,7 +51,7 @@ def test_graph_is_that_in_memory(client, rings, tmp_path, chunks, parameters):
     estimator = ktrr(**parameters)
     labels = fit_predict(estimator, da.from_array(rings, chunks=chunks), client=client, checkpoint=tmp_path)
     np.testing.assert_array_equal(labels, expected.labels_)
-    assert same_graph(estimator, expected)
+    assert abs(estimator.coefficients_ - expected.coefficients_).max() == 0
     np.testing.assert_array_equal(estimator.predict(rings[:50] + 0.01), expected.predict(rings[:50] + 0.01))
 
 
@@ -248,6 +220,7 @@ def test_what_cannot_be_used_is_named(client, tmp_path):
 
 
 def test_connect(client):
+    assert len({os.getpid(), *client.run(os.getpid).values()}) == 3
     with connect(client.scheduler.address) as other:
         assert len(other.scheduler_info()["workers"]) == 2
     with pytest.raises(ValueError, match="n_workers=2 has no meaning"), connect("tcp://127.0.0.1:1", n_workers=2):

@@ -18,9 +18,8 @@ pytest.importorskip("dask.dataframe", reason="Dask DataFrames are not installed:
 
 
 import subspaces
-from subspaces import KTRR
+from distributed_routes.rings_data import ektrr, ktrr, three_rings
 from subspaces.distributed import _files, _sampled, _sharded, _shards, connect, fit_predict
-from subspaces.estimators.sampled import EKTRR
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 ENVIRONMENT = {
@@ -29,16 +28,11 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
-N_TASKS = 8
 
 
 @pytest.fixture
 def rings(rng, tmp_path) -> Path:
-    """Three rings in four dimensions, in a file."""
-    n = 250 * N_TASKS
-    angle, radius = rng.uniform(0, 2 * np.pi, n), rng.integers(1, 4, n)
-    X = np.c_[radius * np.cos(angle), radius * np.sin(angle), 0.1 * rng.normal(size=(n, 2))]
-    np.save(tmp_path / "rings.npy", X.astype(np.float32))
+    np.save(tmp_path / "rings.npy", three_rings(rng, 2000))
     return tmp_path / "rings.npy"
 
 
@@ -67,16 +61,6 @@ def cluster(tmp_path):
     for process in (worker, scheduler):
         process.kill()
         process.wait()
-
-
-def ktrr() -> KTRR:
-    return KTRR(n_clusters=3, solver="two_scale", assign_labels="modularity")
-
-
-def ektrr() -> EKTRR:
-    estimator = EKTRR(n_clusters=3, n_landmarks=100)
-    estimator._block_bytes = 2**12
-    return estimator
 
 
 @pytest.mark.usefixtures("small_tasks")
@@ -156,20 +140,16 @@ def test_case_64_two_runs_on_one_checkpoint(rings, tmp_path):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
 def test_case_61_writing_fails(error, where, rings, tmp_path, monkeypatch):
     """59, 61: an interruption or a full disk in any phase leaves nothing half done, and the same call goes on."""
-    folder, save_folder, save_several = tmp_path / "checkpoint", _files.save_folder, _files.save_several
+    folder, save_folder = tmp_path / "checkpoint", _files.save_folder
     failed: list[Path] = []
 
-    def fails(save):
-        def run(path, **arrays):
-            if not failed and (where in arrays or where in path.name) and "1" in path.name[-5:]:
-                failed.append(path)
-                raise error
-            save(path, **arrays)
+    def fails(path, **arrays):
+        if not failed and (where in arrays or where in path.name) and "1" in path.name[-5:]:
+            failed.append(path)
+            raise error
+        save_folder(path, **arrays)
 
-        return run
-
-    monkeypatch.setattr(_files, "save_folder", fails(save_folder))
-    monkeypatch.setattr(_files, "save_several", fails(save_several))
+    monkeypatch.setattr(_files, "save_folder", fails)
     estimator = ktrr()
     with pytest.raises(type(error) if isinstance(error, OSError) else error):
         fit_predict(estimator, rings, client="here", checkpoint=folder)

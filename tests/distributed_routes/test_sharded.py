@@ -18,31 +18,21 @@ import psutil
 import pytest
 from scipy import sparse
 
-from subspaces import EKTRR, KTRR
+from distributed_routes.rings_data import ektrr, ktrr, three_rings
+from subspaces import KTRR
 from subspaces.distributed import _blocks, _cut, _files, _sample, _sampled, _sharded, _shards, connect, fit_predict
+from subspaces.distributed._tasks import ThisProcess
 from subspaces.graphs.affinity import affinity
 from subspaces.kernels import RBF, DistanceKernel
 from subspaces.metrics import adjusted_rand
 
 
-@pytest.fixture(scope="module")
-def client():
-    dask = pytest.importorskip("dask", reason="Dask is not installed: pip install subspaces[dask]")
-    pytest.importorskip("distributed", reason="Dask is not installed: pip install subspaces[dask]")
-    # Dask gives a worker up that is down when it looks again, 15 s after it was killed: also for the second time
-    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})
-    with patient, connect(n_workers=2) as client:
-        yield client
-
-
 @pytest.fixture
 def rings(rng) -> np.ndarray:
-    """Three rings in four dimensions, in single precision; some points are there twice."""
-    n = 2400
-    angle, radius = rng.uniform(0, 2 * np.pi, n), rng.integers(1, 4, n)
-    ring = np.c_[radius * np.cos(angle), radius * np.sin(angle), 0.1 * rng.normal(size=(n, 2))]
+    """Three rings; some points are there twice."""
+    ring = three_rings(rng, 2400)
     ring[100:120] = ring[2000:2020]
-    return ring.astype(np.float32)
+    return ring
 
 
 @pytest.fixture
@@ -58,16 +48,6 @@ def small_shards(monkeypatch) -> None:
     monkeypatch.setattr(_sharded, "_DELIVERED", 700)
     monkeypatch.setattr(_shards, "SHARD", 800)
     monkeypatch.setattr(_shards, "BLOCK", 256)
-
-
-def ktrr(**parameters) -> KTRR:
-    return KTRR(**{"n_clusters": 3, "solver": "two_scale", "assign_labels": "modularity", **parameters})
-
-
-def ektrr() -> EKTRR:
-    estimator = EKTRR(3, n_landmarks=100)
-    estimator._block_bytes = 2**12  # points are labelled in many tasks
-    return estimator
 
 
 def here(X, folder=None, **parameters) -> np.ndarray:
@@ -87,7 +67,7 @@ def results(folder: Path) -> dict[str, int]:
 def graph_in_files(folder: Path) -> sparse.csr_array:
     """W between the rows as they were given, from the files of all blocks."""
     (points,), (cut,) = folder.glob("points-*"), folder.glob("cut-*")
-    layout = _shards.open_layout(str(points / "layout.npz"))
+    layout = _shards.open_layout(points)
     assert len(layout.shards) > 2
     assert len(layout.tasks) > 8
     row = np.concatenate([layout.shard(place, "rows") for place in range(len(layout.shards))])
@@ -203,7 +183,7 @@ def test_weights_between_groups_are_sums(rings, tmp_path):
     here(rings, tmp_path)
     W = graph_in_files(tmp_path)
     (points,), (cut,) = tmp_path.glob("points-*"), tmp_path.glob("cut-*")
-    layout, offsets = _shards.open_layout(str(points / "layout.npz")), np.load(cut / "groups.npy")
+    layout, offsets = _shards.open_layout(points), np.load(cut / "groups.npy")
     blocks = range(len(layout.tasks))
     row = np.concatenate([layout.shard(place, "rows") for place in range(len(layout.shards))])
     group = np.concatenate([offsets[b] + np.load(cut / f"groups-{b}" / "codes.npy") for b in blocks])
@@ -227,7 +207,7 @@ def test_the_sample_does_not_depend_on_chunks_or_order(rings, rng, monkeypatch):
     found = []
     for X, step in ((rings, 700), (rings, 2400), (rings[rng.permutation(len(rings))], 450)):
         blocks = [X[a : a + step] for a in range(0, len(X), step)]
-        found.append(_sample.look_at(blocks, list(range(0, len(X), step)), _sharded_here()))
+        found.append(_sample.look_at(blocks, list(range(0, len(X), step)), ThisProcess()))
     for other in found[1:]:
         np.testing.assert_array_equal(other.points, found[0].points)
     assert len(found[0].points) == 500
@@ -236,17 +216,11 @@ def test_the_sample_does_not_depend_on_chunks_or_order(rings, rng, monkeypatch):
     assert found[0].content == found[1].content != found[2].content
 
 
-def _sharded_here():
-    from subspaces.distributed._tasks import ThisProcess
-
-    return ThisProcess()
-
-
 def test_standard_units_are_those_of_all_points(rings):
-    look = _sample.look_at([rings], [0], _sharded_here())
+    look = _sample.look_at([rings], [0], ThisProcess())
     parts = [rings[:1000], rings[1000:1500], rings[1500:]]
-    one = _sample.settle(look, [rings], len(rings), "standard", False, _sharded_here())
-    three = _sample.settle(look, parts, len(rings), "standard", False, _sharded_here())
+    one = _sample.settle(look, [rings], len(rings), "standard", False, ThisProcess())
+    three = _sample.settle(look, parts, len(rings), "standard", False, ThisProcess())
     np.testing.assert_array_equal(one.offset, three.offset)
     np.testing.assert_array_equal(one.factor, three.factor)
     np.testing.assert_allclose(one.offset, rings.mean(axis=0, dtype=np.float64), atol=1e-7)
@@ -359,14 +333,16 @@ def test_pieces_damaged_inside_are_computed_again(rings, tmp_path):
     """64: zeros in points gave half of the labels wrong, in rows all, in edges a traceback."""
     labels = here(rings[::2], tmp_path)
     kinds = {}
-    for file in sorted(tmp_path.rglob("*.np[yz]")):
+    for file in sorted(tmp_path.rglob("*.npy")):
         kind = re.sub(r"-\d+", "", f"{file.parent.name.partition('-')[0]} {file.name}")
         kinds.setdefault(kind, file)
-    assert {"shard points.npy", "shard rows.npy", "edges rows.npy", "graph model.npz", "cut labels.npy"} <= set(kinds)
+    assert {"shard points.npy", "shard rows.npy", "edges rows.npy", "model whitening.npy", "cut labels.npy"} <= set(
+        kinds
+    )
     for kind, file in kinds.items():
         before = spoil(file)
         np.testing.assert_array_equal(here(rings[::2], tmp_path), labels, kind)
-        if not kind.startswith(("split", "graph sums")):  # not read where what was made of them is there
+        if not kind.startswith(("split", "sums")):  # not read where what was made of them is there
             assert file.read_bytes() == before, kind
         file.write_bytes(before)
     spoil(kinds["split points.npy"])
@@ -386,4 +362,4 @@ def test_damaged_pieces_and_other_parameters(rings, tmp_path):
     here(rings, tmp_path, reg=0.5)
     here(rings, tmp_path, n_clusters=2)
     assert [len(list(tmp_path.glob(f"{kind}-*"))) for kind in ("points", "graph", "cut")] == [1, 2, 3]
-    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".npy", ".npz", ".json"}
+    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".npy", ".json"}

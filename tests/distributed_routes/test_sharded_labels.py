@@ -1,19 +1,23 @@
-"""KTRR in shards: clusters that lose their points, few different points, saved models, tasks that do not fit."""
+"""KTRR in shards: the cut between groups, clusters that lose their points, few different points, what does not fit."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
+from boxes_data import touching_boxes
 from subspaces import KTRR
 from subspaces.distributed import _cut, _files, _sample, _sharded, _shards, fit_predict
 from subspaces.distributed._input import Source, as_source
 from subspaces.distributed._tasks import DaskWorkers, ThisProcess
 from subspaces.engine import ridge_routes as ridge
+from subspaces.kernels import RBF
+from subspaces.metrics import accuracy
+from subspaces.spectral.partition import cut_by_modularity, merge_communities, modularity
 
 
 @pytest.fixture(autouse=True)
@@ -35,14 +39,36 @@ def ktrr(n_clusters) -> KTRR:
     return KTRR(n_clusters=n_clusters, solver="two_scale", assign_labels="modularity")
 
 
+def test_pendants_stand_for_loops(rng):
+    W = rng.random((12, 12)) * (rng.random((12, 12)) < 0.4)
+    W = sparse.csr_array(W + W.T + np.diag(rng.random(12) * 3))
+    labels = rng.integers(0, 4, 12)
+    both = _cut.with_pendants(W)
+    assert both.diagonal().sum() == 0
+    assert modularity(both, np.tile(labels, 2)) == pytest.approx(modularity(W, labels))
+
+
+def test_many_communities_become_few_clusters(rng):
+    """Modularity finds ten communities in each box; merged pair by pair these join boxes and leave others halved."""
+    W, box, places = touching_boxes(rng)
+    plan = KTRR(6, solver="two_scale", assign_labels="modularity").plan(places)
+    labels = _cut.cut_groups(plan, RBF(), W, lambda: W, np.ones(len(box)), places)
+    assert accuracy(box, labels) > 0.98
+    communities = cut_by_modularity(_cut.with_pendants(W), iterations=10)[: len(box)]
+    assert communities.max() > 40
+    merged = merge_communities(W, communities, 6)
+    assert accuracy(box, merged) < 0.9
+    assert modularity(W, labels) > modularity(W, merged)
+
+
 @pytest.mark.parametrize("lost", [0, 2])
 def test_a_cluster_that_smoothing_left_empty_is_kept(balls, monkeypatch, lost):
     """The labels given are those in which it has its points again, numbered by their first points."""
     expected, smooth = fit_predict(ktrr(3), balls, client="here"), _cut.smooth
 
-    def too_much(work, folder, name, number):
-        smooth(work, folder, name, number)
-        path = Path(folder) / f"{name}-{number}" / "codes.npy"
+    def too_much(work, number):
+        smooth(work, number)
+        path = work.cut / f"labels-{number}" / "codes.npy"
         codes = np.load(path)
         _files.save(path, np.where(codes == lost, 1, codes))
 

@@ -107,9 +107,7 @@ def piece(name: str):
         pytest.importorskip("distributed", reason="Dask is not installed")
         files = importlib.import_module("subspaces.distributed._files")
         path, array = folder / name, np.random.default_rng(0).random((N, 2))
-        if name.endswith(".npz"):
-            files.save_several(path, values=array)
-        elif name == "rows.npy":
+        if name == "rows.npy":
             output = importlib.import_module("subspaces.distributed._output").Output(path)
             output.take(SimpleNamespace(), (np.arange(i, i + 500) for i in range(0, N, 500)), N)
         else:
@@ -131,7 +129,7 @@ def network(folder: Path) -> Path:
 WRITERS = {
     **{f"labels{suffix}": labels(suffix) for suffix in (".csv", ".json", ".npy", ".parquet", ".xlsx")},
     "data set": data_set,
-    **{name: piece(name) for name in ("piece.npy", "rows.npy", "piece.npz")},
+    **{name: piece(name) for name in ("piece.npy", "rows.npy")},
     "network": network,
 }
 

@@ -178,28 +178,17 @@ def test_markers_that_cannot_be_trusted(tmp_path, content):
 
 
 def test_damaged_checkpoints_of_distributed_runs(tmp_path):
-    """Found by reading: damaged bytes ended in zlib.error, other members came back as bytes, an archive as objects."""
+    """Found by reading: damaged bytes ended in errors of parsers, and a header may announce what is not there."""
     pytest.importorskip("dask.array")
     pytest.importorskip("distributed")
     from subspaces.distributed import _files
 
-    path = tmp_path / "x.npz"
-    _files.save_several(path, a=np.arange(3))
-    assert _files.load_several(path)["a"].tolist() == [0, 1, 2]
-    for members, method in (
-        ({"a.npy": npy([1])}, zipfile.ZIP_DEFLATED),
-        ({"a.txt": b"text"}, zipfile.ZIP_STORED),
-        ({"a.npy": b"\x93NUMPY\x01\x00"}, zipfile.ZIP_STORED),
-        ({"a.npy": npy_header((10**15,))}, zipfile.ZIP_STORED),
-    ):
-        write_zip(path, members, method)
-        assert _files.load_several(path) is None
-    for content in (b"", npy(1)[:50], path.read_bytes(), npy_header((10**15,)), pickle.dumps([1])):
-        (tmp_path / "x.npy").write_bytes(content)
-        assert _files.load(tmp_path / "x.npy") is None
-        assert _files.load_several(tmp_path / "x.npy") is None
+    path = tmp_path / "x.npy"
+    for content in (b"", npy(1)[:50], npy_header((10**15,)), b"PK\x05\x06" + bytes(18), pickle.dumps([1])):
+        path.write_bytes(content)
+        assert _files.load(path) is None
         with pytest.raises(FileError, match=r"x\.npy"):
-            _files.mapped(tmp_path / "x.npy")
+            _files.mapped(path)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "?", "f2", ">f4", "g"])

@@ -44,19 +44,14 @@ def ktrr(
     adata : AnnData
     n_clusters : int, "auto" or None, default=None
         Number of clusters; None takes the partition of largest modularity.
-    key_added : str, default="ktrr"
-        Under which name results are written.
+    key_added : name under which results are written
     use_rep : str or None, default=None
         A key of ``adata.obsm``, or ``"X"``. None takes the principal components (``X_pca``) where there are some,
         else ``adata.X``.
-    n_pcs : int or None, default=None
-        How many columns of the representation to use; None uses all.
-    layer : str or None, default=None
-        Values of ``adata.layers`` to use in place of ``adata.X``.
-    assign_labels : str, default="modularity"
-        How the graph is cut; see :class:`~subspaces.KTRR`.
-    copy : bool, default=False
-        Return a copy instead of writing to `adata`.
+    n_pcs : number of columns of the representation to use; None uses all
+    layer : values of ``adata.layers`` to use in place of ``adata.X``
+    assign_labels : how the graph is cut; see :class:`~subspaces.KTRR`
+    copy : return a copy instead of writing to `adata`
     **parameters
         Of :class:`~subspaces.KTRR`. Where whole counts are clustered, `scaling` is ``"log"`` unless it is given.
 
@@ -93,8 +88,7 @@ def cluster(
     adata : AnnData
     estimator : any of this package's, default=None
         It is cloned, not changed. None is ``SubspaceClustering()``.
-    key_added : str, default="subspaces"
-        Under which name results are written.
+    key_added : name under which results are written
     use_rep, n_pcs, layer, copy
         As in :func:`ktrr`.
 

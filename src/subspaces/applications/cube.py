@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,7 @@ import numpy as np
 from subspaces.utils.files import FileError, argument
 from subspaces.utils.types import Array, Labels
 
-BLOCK_BYTES = 2**26
-"""Size of a piece of a cube that is read at a time."""
+BLOCK_BYTES = 2**26  # of a piece of a cube that is read at a time
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Cube:
     source: Path | None = None
     labels: Labels | None = None
     classes: list[str] | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -121,8 +120,7 @@ def present_pixels(path: Path | None, values: Array, ignored: float | None) -> A
             present[piece] &= ~missing.any(axis=2)
     if is_float and empty_bands.any() and not empty_bands.all():
         where = ", ".join(map(str, np.flatnonzero(empty_bands)[:8].tolist()))
-        some = "bands" if empty_bands.sum() > 1 else "band"
-        verb = "are" if empty_bands.sum() > 1 else "is"
+        some, verb = ("bands", "are") if empty_bands.sum() > 1 else ("band", "is")
         raise _refused(path, f"{some} {where} (counted from 0) {verb} NaN in every pixel; leave such bands out")
     return present
 

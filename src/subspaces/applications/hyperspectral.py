@@ -28,15 +28,12 @@ from subspaces.utils.types import Array, Labels
 
 N_COMPONENTS, PATCH_SIZE, N_NONZERO = 8, 7, 20
 """Chosen on made images (`make_cube`); on SalinasA 4 to 16 components and 7 to 9 pixels do as well."""
-
 MAX_PIXELS = 10_000
 """Pixels up to which each is a sample of its own; above, where KTRR makes no n × n matrix, superpixels are."""
-
 PIXELS_EACH, N_SUPERPIXELS = 10, 5_000
 """Superpixels by default: one for so many pixels, at most so many."""
-
-_GRID = 2.0**-22
-"""Share of the largest component to which all are rounded: what differs by CPU or number of threads is below it."""
+_GRID = 2.0**-22  # of the largest component, to which all are rounded: CPU and number of threads differ by less
+_COMPACTNESS = 0.5  # a distance of one grid cell counts as this many times the typical difference one cell apart
 
 
 @dataclass(frozen=True)
@@ -196,18 +193,8 @@ def label_spectra(values: Array, labels: Labels) -> tuple[Array, Array]:
 def unit_components(values: Array, mask: Array, n_components: int) -> Array:
     """Compute principal components of the spectra scaled to length 1.
 
-    Two passes over the cube by rows; beside the result there is one piece of bounded size.
-
-    Parameters
-    ----------
-    values : array of shape (rows, columns, bands), maybe on disk
-    mask : array of shape (rows, columns), True where there is a spectrum
-    n_components : int
-        Components kept, at most as many as bands; they are not scaled.
-
-    Returns
-    -------
-    components : float32 array of shape (rows, columns, n_components), outside of the mask of the nearest pixel in it
+    Two passes over the cube by rows; beside the result there is one piece of bounded size. Components are float32 and
+    not scaled, at most as many as bands; outside of the mask they are those of the nearest pixel in it.
     """
     rows, columns, bands = values.shape
     n_kept = min(n_components, bands)
@@ -240,10 +227,6 @@ def patches(components: Array, mask: Array, size: int) -> Array:
 
     A pixel of the patch is multiplied by exp(−d²/4σ²), d its distance from the centre and σ = `size`/5, so that in
     squared distances between patches it has the weight of a Gaussian window.
-
-    Returns
-    -------
-    patches : array of shape (n_pixels, n_components · size²)
 
     Examples
     --------
@@ -298,30 +281,12 @@ def _unit(spectra: Array) -> Array:
 # ------------------------------------------------------------------ superpixels
 
 
-def superpixels(components: Array, mask: Array, n_superpixels: int, compactness: float = 0.5) -> Labels:
-    """Divide an image into small areas of similar pixels (SLIC), so that a large image has few samples to cluster.
+def superpixels(components: Array, mask: Array, n_superpixels: int) -> Labels:
+    """Divide the pixels of the mask into about so many small areas of similar pixels; −1 outside of the mask.
 
-    SLIC's last step, which makes areas connected, is left out: only their means are clustered, and a speck belongs to
-    the area whose spectrum it has.
-
-    Parameters
-    ----------
-    components : array of shape (rows, columns, n_components)
-    mask : array of shape (rows, columns), True where a pixel counts
-    n_superpixels : int
-        About how many areas the pixels of the mask are divided into.
-    compactness : float, default=0.5
-        Weight of the position: a distance of one grid cell counts as much as this many times the typical difference
-        between pixels that are one grid cell apart.
-
-    Returns
-    -------
-    segments : array of shape (rows, columns): 0, 1, ...; −1 outside of the mask
-
-    References
-    ----------
-    Achanta, Shaji, Smith, Lucchi, Fua, Süsstrunk: SLIC superpixels compared to state-of-the-art superpixel methods,
-    IEEE Trans. PAMI 34 (2012) 2274-2282.
+    By SLIC (Achanta, Shaji, Smith, Lucchi, Fua, Süsstrunk: SLIC superpixels compared to state-of-the-art superpixel
+    methods, IEEE Trans. PAMI 34 (2012) 2274-2282), without its last step, which makes areas connected: only their means
+    are clustered, and a speck belongs to the area whose spectrum it has.
     """
     try:
         from skimage.segmentation import slic
@@ -337,7 +302,7 @@ def superpixels(components: Array, mask: Array, n_superpixels: int, compactness:
     found = slic(
         components,
         n_segments=n_superpixels,
-        compactness=compactness * _typical_difference(components, step) / spread or 1.0,
+        compactness=_COMPACTNESS * _typical_difference(components, step) / spread or 1.0,
         convert2lab=False,
         enforce_connectivity=False,
         mask=None if mask.all() else mask,

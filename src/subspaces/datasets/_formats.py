@@ -24,26 +24,16 @@ from subspaces.utils.types import Array, Labels
 
 COIL_IMAGE = re.compile(r"obj(\d+)__(\d+)\.png", re.IGNORECASE)
 """Object and view (COIL-20: 0, 1, ..., 71; COIL-100: the angle 0, 5, ..., 355) in the name of an image."""
-
 COIL_SIDE, BLOCK = 128, 4
 """Side of a COIL image in pixels, and of the blocks whose means make the images 32 × 32."""
-
-MAX_IMAGE_BYTES = 2**20
-"""Largest accepted size of one COIL image; the real ones have below 50 kB."""
-
-MAX_BYTES = 2**26
-"""Largest accepted size of an unpacked idx file; MNIST's images have 47 MB."""
+MAX_IMAGE_BYTES = 2**20  # of one COIL image; the real ones have below 50 kB
+MAX_BYTES = 2**26  # of an unpacked idx file; MNIST's images have 47 MB
 
 
 class Points(NamedTuple):
-    """Samples as their file stores them.
+    """Samples as their file stores them: the values are ``X * scale``, or X itself without a `scale`.
 
-    Attributes
-    ----------
-    X : array of shape (n_samples, n_features); ``X * scale`` are the values, `X` itself without a `scale`
-    y : class of each sample as an index into `classes`
-    classes : the source's own labels
-    scale : factor of `X`, or None
+    `y` holds the class of each sample as an index into `classes`, the source's own labels.
     """
 
     X: Array

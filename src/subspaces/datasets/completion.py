@@ -16,8 +16,7 @@ from subspaces.utils import memory
 from subspaces.utils.decompositions import solve_systems, svd
 from subspaces.utils.types import Array
 
-HELD_OUT = 0.1
-"""Share of the groups of entries by which the rank is chosen."""
+HELD_OUT = 0.1  # share of the groups of entries by which the rank is chosen
 _RIDGE = 1e-4  # of the mean square of an entry: a row with fewer entries than the rank has no other bound
 _ROUNDS = 30  # alternations while the rank is chosen
 _LAST_ROUNDS = 200
@@ -28,13 +27,9 @@ _COPIES = 12  # arrays of the size of X, those of small systems included, measur
 
 
 class Completion(NamedTuple):
-    """A completed matrix.
+    """Hold the matrix without gaps, the rank of the estimate about a mean row, and its error.
 
-    Attributes
-    ----------
-    X : the matrix without gaps
-    rank : of the estimate, about a mean row
-    error : root mean square error on the entries held out; NaN where nothing was missing or the rank was given
+    That is the root mean square on the entries held out; NaN where nothing was missing or the rank was given.
     """
 
     X: Array

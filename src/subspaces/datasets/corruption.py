@@ -13,13 +13,7 @@ from subspaces.utils.blocks import row_blocks
 from subspaces.utils.types import Array
 
 
-def add_gaussian_noise(
-    X: npt.ArrayLike,
-    snr_db: float,
-    *,
-    per_image: bool = False,
-    random_state: Seed = None,
-) -> Array:
+def add_gaussian_noise(X: npt.ArrayLike, snr_db: float, *, per_image: bool = False, random_state: Seed = None) -> Array:
     """Add white Gaussian noise at a given ratio of signal to noise.
 
     The noise has the variance ``power / 10**(snr_db / 10)``, where the power of the signal is the mean square of the
@@ -28,19 +22,10 @@ def add_gaussian_noise(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Images as rows; integers become float64.
-    snr_db : float
-        Ratio of the powers in decibels: 10 means ten times, 20 a hundred times as much signal as noise.
-    per_image : bool, default=False
-        Apply the ratio to each image with its own power instead of to the set.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the noise.
-
-    Returns
-    -------
-    array of shape (n_samples, n_features)
-        The noisy images; `X` is untouched.
+    X : images as rows, untouched; integers become float64
+    snr_db : ratio of the powers in decibels: 10 means ten times, 20 a hundred times as much signal as noise
+    per_image : apply the ratio to each image with its own power instead of to the set
+    random_state : seed
 
     Examples
     --------
@@ -77,19 +62,10 @@ def salt_and_pepper(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Images as rows, of any numeric type.
-    ratio : float
-        Share of the pixels, in [0, 1].
-    low, high : float, default=None
-        Black and white; by default the least and the greatest value in `X`.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the choice.
-
-    Returns
-    -------
-    array of shape (n_samples, n_features)
-        The damaged images in the type of `X`, which is untouched.
+    X : images as rows, of any numeric type, which is kept; untouched
+    ratio : share of the pixels, in [0, 1]
+    low, high : black and white; by default the least and the greatest value in `X`
+    random_state : seed
 
     Examples
     --------

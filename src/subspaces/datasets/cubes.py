@@ -32,17 +32,11 @@ def make_cube(
     Parameters
     ----------
     shape : (rows, columns), default=(60, 60)
-    n_bands : int, default=100
-    n_materials : int, default=5
-        Materials; each has two fields or more where the image has room.
-    contrast : float, default=0.1
-        Size of the bumps of a material beside the base; less is harder.
-    noise : float, default=0.1
-        Standard deviation of the noise, relative to the mean value of the image.
-    mixing : float, default=1.0
-        Width of mixed borders in pixels (standard deviation of the blur); 0 for sharp ones.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
+    n_bands, n_materials : of a material there are two fields or more where the image has room
+    contrast : size of the bumps of a material beside the base; less is harder
+    noise : standard deviation of the noise, relative to the mean value of the image
+    mixing : width of mixed borders in pixels (standard deviation of the blur); 0 for sharp ones
+    random_state : seed
 
     Returns
     -------

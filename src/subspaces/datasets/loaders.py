@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPException
@@ -30,11 +31,8 @@ F = TypeVar("F", bound=Callable[..., object])
 Loaded = Any
 """A Bunch (scikit-learn has no types), or the samples and their labels."""
 
-FETCH_ERRORS = (OSError, ValueError, HTTPException)
-"""Errors of scikit-learn's fetchers and our readers when a source is down, changed or damaged."""
-
-VARIABLE = "SUBSPACES_DATA"
-"""Environment variable with the folder of the data sets."""
+FETCH_ERRORS = (OSError, ValueError, HTTPException)  # a source is down, changed or damaged
+VARIABLE = "SUBSPACES_DATA"  # of the environment: the folder of the data sets
 
 CAI = "Deng Cai's collection, http://www.cad.zju.edu.cn/home/dengcai/Data/FaceData.html and MLData.html there"
 
@@ -58,13 +56,9 @@ OPENML_USPS = 41082
 class DataSet:
     """Describe a data set: the files it may be in, how to fetch it, and its documentation.
 
-    Attributes
-    ----------
-    title, description : for people
-    files : name (in any case) and reader of each file it may be in, most preferred first; the first is our own format
-    n_features, image_shape : of its samples
-    where : where a person finds one of the files
-    fetch : downloads into a folder and returns the samples; None where no public source exists
+    `files` gives name (in any case) and reader of each file it may be in, most preferred first; the first is our own
+    format. `where` says where a person finds one of them. `fetch` downloads into a folder and returns the samples; None
+    where no public source exists.
     """
 
     title: str
@@ -82,14 +76,9 @@ def get_data_home(data_home: Folder = None) -> Path:
     Parameters
     ----------
     data_home : path-like, default=None
-        The folder. By default the one that the environment variable ``SUBSPACES_DATA`` names, else
-        ``subspaces`` in the user's cache: ``~/.cache`` (or ``XDG_CACHE_HOME``), ``~/Library/Caches`` on macOS,
+        The folder, which need not exist. By default the one that the environment variable ``SUBSPACES_DATA`` names,
+        else ``subspaces`` in the user's cache: ``~/.cache`` (or ``XDG_CACHE_HOME``), ``~/Library/Caches`` on macOS,
         ``%LOCALAPPDATA%`` on Windows.
-
-    Returns
-    -------
-    Path
-        The folder, which need not exist.
 
     Examples
     --------
@@ -147,7 +136,7 @@ def _load(
 def _chosen_rows(
     points: Points, first: int | None, per_class: int | None, random_state: Seed, n_images: int | None
 ) -> Array:
-    """Return the rows of the first samples, of the first classes among them, and of a balanced subset of those."""
+    """Return the rows of the first samples, of the first classes among them, of a balanced subset of those."""
     rows: Array = np.arange(len(points.y))[: None if n_images is None else positive("n_images", n_images)]
     if first is not None:
         if positive("first", first) > len(points.classes):
@@ -165,17 +154,13 @@ def balanced_subset(y: npt.ArrayLike, per_class: int, *, random_state: Seed = No
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
-        Labels.
-    per_class : int
-        Samples of each class; no class may have fewer.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the choice.
+    y : labels
+    per_class : samples of each class; no class may have fewer
+    random_state : seed of the choice
 
     Returns
     -------
-    array of shape (n_classes * per_class,)
-        Indices of the chosen samples, ascending.
+    array of shape (n_classes * per_class,), indices of the chosen samples, ascending
 
     Examples
     --------
@@ -244,12 +229,12 @@ def fetch_to(dataset: DataSet, fetch: Callable[[Path], Points], home: Path) -> t
 
 def _download(mirrors: tuple[str, ...], name: str, folder: Path, sha256: str | None = None) -> Path:
     """Download one file from the first mirror that has it whole."""
-    for mirror in mirrors[:-1]:
-        try:
-            return Path(sklearn.datasets.fetch_file(mirror + name, folder=folder, sha256=sha256, n_retries=1))
-        except FETCH_ERRORS:
-            continue
-    return Path(sklearn.datasets.fetch_file(mirrors[-1] + name, folder=folder, sha256=sha256, n_retries=1))
+    *others, last = (mirror + name for mirror in mirrors)
+    fetch = partial(sklearn.datasets.fetch_file, folder=folder, sha256=sha256, n_retries=1)
+    for address in others:
+        with suppress(*FETCH_ERRORS):
+            return Path(fetch(address))
+    return Path(fetch(last))
 
 
 def _fetch_mnist(folder: Path) -> Points:
@@ -257,20 +242,10 @@ def _fetch_mnist(folder: Path) -> Points:
     return _formats.read_mnist(images)
 
 
-def _fetch_coil20(folder: Path) -> Points:
+def _fetch_coil(name: str, read: Callable[[Path], Points], n_objects: int, sha256: str | None, folder: Path) -> Points:
     _formats.require_pillow()
-    # no checksum is published, so the images are counted instead
-    return _complete(_formats.read_coil20(_download(COIL_MIRRORS, "coil-20/coil-20-proc.zip", folder)), n_objects=20)
-
-
-def _fetch_coil100(folder: Path) -> Points:
-    _formats.require_pillow()
-    archive = _download(COIL_MIRRORS, "coil-100/coil-100.zip", folder, COIL100_SHA256)
-    return _complete(_formats.read_coil100(archive), n_objects=100)
-
-
-def _complete(points: Points, n_objects: int) -> Points:
-    counts = np.bincount(points.y)
+    points = read(_download(COIL_MIRRORS, name, folder, sha256))
+    counts = np.bincount(points.y)  # of COIL-20 no checksum is published
     if len(counts) != n_objects or not (counts == 72).all():
         raise ValueError(
             f"the archive holds {counts.sum()} images of {len(counts)} objects, not 72 of each of {n_objects}"
@@ -344,7 +319,7 @@ For research use.
 """,
     where=f"the .zip of its PNG images from {COIL_MIRRORS[0]}coil-20/coil-20-proc.zip; the .mat "
     f"with fea and gnd from {CAI}",
-    fetch=_fetch_coil20,
+    fetch=partial(_fetch_coil, "coil-20/coil-20-proc.zip", _formats.read_coil20, 20, None),
 )
 
 COIL100 = DataSet(
@@ -366,7 +341,7 @@ For research use.
 """,
     where=f"the .zip of its PNG images from {COIL_MIRRORS[0]}coil-100/coil-100.zip; the .mat with "
     f"fea and gnd from {CAI}",
-    fetch=_fetch_coil100,
+    fetch=partial(_fetch_coil, "coil-100/coil-100.zip", _formats.read_coil100, 100, COIL100_SHA256),
 )
 
 USPS = DataSet(
@@ -446,20 +421,13 @@ Read from {files}.
 
 Parameters
 ----------
-{own}data_home : path-like, default=None
-    Folder with the data sets; see :func:`get_data_home` for the default.
-return_X_y : bool, default=False
-    Return only the samples and their classes.
-first : int, default=None
-    Keep only the samples of the first so many classes.
-per_class : int, default=None
-    Keep only so many samples of each class, chosen at random; see :func:`balanced_subset`.
-random_state : int, RandomState instance or None, default=None
-    Seed of the choice of `per_class`.
-dtype : data type, default=numpy.float64
-    Floating type of the samples.
-download_if_missing : bool, default=True
-    Fetch the data set over the network, and keep it in `data_home`, if it is not there.
+{own}data_home : folder with the data sets; see :func:`get_data_home` for the default
+return_X_y : return only the samples and their classes
+first : keep only the samples of the first so many classes
+per_class : keep only so many samples of each class, chosen at random; see :func:`balanced_subset`
+random_state : seed of the choice of `per_class`
+dtype : floating type of the samples
+download_if_missing : fetch the data set over the network, and keep it in `data_home`, if it is not there
 
 Returns
 -------
@@ -494,8 +462,7 @@ def _documented(dataset: DataSet, own: str = "") -> Callable[[F], F]:
 
     def document(function: F) -> F:
         files = ", ".join(f"``{name}``" for name in dataset.files)
-        text = _DOC.format(title=dataset.title, description=dataset.description, files=files, own=own)
-        function.__doc__ = text
+        function.__doc__ = _DOC.format(title=dataset.title, description=dataset.description, files=files, own=own)
         return function
 
     return document
@@ -503,8 +470,7 @@ def _documented(dataset: DataSet, own: str = "") -> Callable[[F], F]:
 
 @_documented(
     YALEB_32,
-    "image_shape : (32, 32) or (48, 42), default=(32, 32)\n"
-    "    Size of the images: that of the paper, or that of SSC and the deep methods (``YaleBCrop025.mat``).\n",
+    "image_shape : (32, 32) as in the paper, or (48, 42) as in SSC and the deep methods (``YaleBCrop025.mat``)\n",
 )
 def load_yaleb(*, image_shape: tuple[int, int] = (32, 32), **options: Unpack[Options]) -> Loaded:
     """Load the Extended Yale B faces."""
@@ -516,8 +482,7 @@ def load_yaleb(*, image_shape: tuple[int, int] = (32, 32), **options: Unpack[Opt
 
 @_documented(
     MNIST,
-    "n_images : int, default=None\n"
-    "    Keep only the first so many images, before `first` and `per_class` choose among them.\n",
+    "n_images : keep only the first so many images, before `first` and `per_class` choose among them\n",
 )
 def load_mnist(*, n_images: int | None = None, **options: Unpack[Options]) -> Loaded:
     """Load the training set of MNIST."""
@@ -569,19 +534,18 @@ def _made(make: Callable[..., Any], *arguments: Any, **options: Any) -> Callable
     return lambda home: make(*arguments, **options)
 
 
-def _read(loader: Callable[..., Loaded], home: Path | None, **options: Any) -> tuple[Array, Labels]:
-    X, y = loader(data_home=home, return_X_y=True, **options)
-    return X, y
+def _read(loader: Callable[..., Loaded], **options: Any) -> Callable[[Path | None], Any]:
+    return lambda home: loader(data_home=home, return_X_y=True, **options)
 
 
 NAMED: dict[str, Named] = {
-    "yaleb": Named("Extended Yale B", partial(_read, load_yaleb)),
-    "coil20": Named("COIL20", partial(_read, load_coil20)),
-    "coil100": Named("COIL100", partial(_read, load_coil100)),
-    "orl": Named("ORL", partial(_read, load_orl)),
-    "usps": Named("USPS", partial(_read, load_usps)),
-    "mnist": Named("MNIST", partial(_read, load_mnist, n_images=10_000)),  # the images from which the paper draws
-    "covtype": Named("Covtype", partial(_read, load_covtype, dtype=np.float32)),
+    "yaleb": Named("Extended Yale B", _read(load_yaleb)),
+    "coil20": Named("COIL20", _read(load_coil20)),
+    "coil100": Named("COIL100", _read(load_coil100)),
+    "orl": Named("ORL", _read(load_orl)),
+    "usps": Named("USPS", _read(load_usps)),
+    "mnist": Named("MNIST", _read(load_mnist, n_images=10_000)),  # the images from which the paper draws
+    "covtype": Named("Covtype", _read(load_covtype, dtype=np.float32)),
     "digits": Named("digits of scikit-learn", _made(sklearn.datasets.load_digits, return_X_y=True), False),
     "curves": Named("three curves", _made(synthetic.make_three_curves, 100, noise=0.01, random_state=0), False),
     **{
@@ -597,16 +561,6 @@ def load_named(name: str, data_home: Folder = None) -> tuple[Array, Labels]:
 
     From files, which are fetched where they can be: yaleb, coil20, coil100, orl, usps, mnist (the first 10,000 images)
     and covtype. Without files: digits, curves, uos2000, uos10000, hard2000 and hard10000.
-
-    Parameters
-    ----------
-    name : str
-    data_home : path-like, default=None
-        Folder with the data sets; see :func:`get_data_home` for the default.
-
-    Returns
-    -------
-    X, y : samples and classes
 
     Examples
     --------

@@ -84,28 +84,20 @@ def make_motions(
 
     Parameters
     ----------
-    n_motions : int, default=3
-        Number of objects.
-    n_tracks : int or sequence of int, default=60
-        Points on each object, the same number or one for each.
-    n_frames : int, default=30
-        Frames of the film, 2 or more.
-    noise : float, default=0.002
-        Standard deviation of the tracker's error; the picture is about 2 wide.
+    n_motions : number of objects
+    n_tracks : points on each object, one number or one for each
+    n_frames : frames of the film, 2 or more
+    noise : standard deviation of the tracker's error; the picture is about 2 wide
     perspective : float, default=0.1
         Size of an object over its distance from the camera, from 0 to below 0.5: near parts look larger, and tracks
         leave their subspace.
     missing : float, default=0
         Share of the frames, on average over the tracks, in which a point is hidden: NaN, in one stretch of each track.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
+    random_state : seed
 
     Returns
     -------
-    X : array of shape (n_samples, 2 n_frames)
-        Tracks: x and y of the first frame, then of the second.
-    y : array of shape (n_samples,)
-        Object of each track.
+    X, y : tracks of shape (n_samples, 2 n_frames), x and y of the first frame, then of the second; object of each
 
     Examples
     --------

@@ -41,33 +41,23 @@ def make_subspaces(
 
     Parameters
     ----------
-    n_subspaces : int, default=3
-        Number of subspaces.
-    dimension : int or sequence of int, default=3
-        Dimension of all subspaces, or of each.
-    ambient : int, default=30
-        Dimension of the space they lie in.
-    n_samples : int or sequence of int, default=50
-        Samples on each subspace, the same number or one for each.
-    noise : float, default=0
-        Standard deviation of the Gaussian noise added to every coordinate.
-    affine : bool, default=False
-        Move every subspace by a vector of length 1 orthogonal to it, in a random direction.
+    n_subspaces : number of subspaces
+    dimension : of all subspaces, or of each
+    ambient : dimension of the space they lie in
+    n_samples : samples on each subspace, one number or one for each
+    noise : standard deviation of the Gaussian noise of every coordinate
+    affine : move every subspace by a vector of length 1 orthogonal to it, in a random direction
     angle : float, default=None
         All principal angles between any two subspaces, in degrees from 0 (they coincide, excluded) to 90; needs
         ``ambient >= n_subspaces * max(dimension)``. By default the subspaces are random and independent.
     on_sphere : bool, default=True
         Draw uniformly from the unit sphere of each subspace (of a line: two samples); otherwise from a Gaussian with
         mean 0 and variance 1 in each of its directions.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
+    random_state : seed
 
     Returns
     -------
-    X : array of shape (n_samples, ambient)
-        Samples, one subspace after the other.
-    y : array of shape (n_samples,)
-        Subspace of each sample.
+    X, y : samples of shape (n_samples, ambient), one subspace after the other, and the subspace of each
 
     Examples
     --------
@@ -108,16 +98,11 @@ def make_benchmark(name: str, *, random_state: Seed = None) -> tuple[Array, Labe
     Parameters
     ----------
     name : {"uos2000", "uos10000", "hard2000", "hard10000"}
-        Which one.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
+    random_state : seed
 
     Returns
     -------
-    X : array of shape (n_samples, 30) or (n_samples, 9)
-        Samples.
-    y : array of shape (n_samples,)
-        Subspace of each sample.
+    X, y : samples of shape (n_samples, 30) or (n_samples, 9), and the subspace of each
 
     Examples
     --------
@@ -141,21 +126,14 @@ def make_three_curves(
 
     Parameters
     ----------
-    n_samples : int or sequence of 3 int, default=50
-        Samples on each curve.
-    noise : float, default=0
-        Standard deviation of the Gaussian noise added to every coordinate.
-    ambient : int, default=2
-        Dimension of the space; above 2 the plane is turned into it at random.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
+    n_samples : samples on each curve, one number or three
+    noise : standard deviation of the Gaussian noise of every coordinate
+    ambient : dimension of the space; above 2 the plane is turned into it at random
+    random_state : seed
 
     Returns
     -------
-    X : array of shape (n_samples, ambient)
-        Samples, one curve after the other.
-    y : array of shape (n_samples,)
-        Curve of each sample.
+    X, y : samples of shape (n_samples, ambient), one curve after the other, and the curve of each
 
     Examples
     --------
@@ -189,25 +167,16 @@ def make_circles_union(
 
     Parameters
     ----------
-    n_circles : int, default=2
-        Number of circles.
-    n_samples : int or sequence of int, default=100
-        Samples on each circle.
-    distance : float, default=1.5
-        Distance between the centres of neighbours; the first centre is the origin.
-    noise : float, default=0
-        Standard deviation of the Gaussian noise added to every coordinate.
-    ambient : int, default=2
-        Dimension of the space; above 2 the plane is turned into it at random.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
+    n_circles : number of circles
+    n_samples : samples on each circle, one number or one for each
+    distance : between the centres of neighbours; the first centre is the origin
+    noise : standard deviation of the Gaussian noise of every coordinate
+    ambient : dimension of the space; above 2 the plane is turned into it at random
+    random_state : seed
 
     Returns
     -------
-    X : array of shape (n_samples, ambient)
-        Samples, one circle after the other.
-    y : array of shape (n_samples,)
-        Circle of each sample.
+    X, y : samples of shape (n_samples, ambient), one circle after the other, and the circle of each
 
     Examples
     --------
@@ -240,25 +209,16 @@ def make_helices(
 
     Parameters
     ----------
-    n_helices : int, default=2
-        Number of helices.
-    n_samples : int or sequence of int, default=200
-        Samples on each helix.
-    n_turns : float, default=2
-        Turns of each helix, which is also its height; the radius is 1.
-    noise : float, default=0
-        Standard deviation of the Gaussian noise added to every coordinate.
-    ambient : int, default=3
-        Dimension of the space; above 3 the helices are turned into it at random.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
+    n_helices : number of helices
+    n_samples : samples on each helix, one number or one for each
+    n_turns : turns of each helix, which is also its height; the radius is 1
+    noise : standard deviation of the Gaussian noise of every coordinate
+    ambient : dimension of the space; above 3 the helices are turned into it at random
+    random_state : seed
 
     Returns
     -------
-    X : array of shape (n_samples, ambient)
-        Samples, one helix after the other.
-    y : array of shape (n_samples,)
-        Helix of each sample.
+    X, y : samples of shape (n_samples, ambient), one helix after the other, and the helix of each
 
     Examples
     --------
@@ -291,25 +251,16 @@ def make_spheres(
 
     Parameters
     ----------
-    n_spheres : int, default=2
-        Number of spheres.
-    dimension : int, default=2
-        Dimension of the spheres: 1 for circles, 2 for the usual sphere.
-    n_samples : int or sequence of int, default=200
-        Samples on each sphere.
-    noise : float, default=0
-        Standard deviation of the Gaussian noise added to every coordinate.
-    ambient : int, default=None
-        Dimension of the space, ``dimension + 1`` by default; above that the spheres are turned into it at random.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
+    n_spheres : number of spheres
+    dimension : of the spheres: 1 for circles, 2 for the usual sphere
+    n_samples : samples on each sphere, one number or one for each
+    noise : standard deviation of the Gaussian noise of every coordinate
+    ambient : dimension of the space; above ``dimension + 1``, the default, the spheres are turned into it at random
+    random_state : seed
 
     Returns
     -------
-    X : array of shape (n_samples, ambient)
-        Samples, one sphere after the other.
-    y : array of shape (n_samples,)
-        Sphere of each sample.
+    X, y : samples of shape (n_samples, ambient), one sphere after the other, and the sphere of each
 
     Examples
     --------

@@ -25,12 +25,9 @@ PUBLISHED = {(48, 42): ((10, 20, 30), (5, 3, 3)), (32, 32): ((15,), (3,))}
 def flatten_images(X: Any, image_shape: Sequence[int] | None) -> tuple[Data, Shape | None]:
     """Return rows of pixels, channel last, and the image shape; None where it is unknown.
 
-    Parameters
-    ----------
-    X : array of shape (n, h, w), (n, h, w, c) or (n, c, h, w), or rows of shape (n, h · w · c)
-        Of the two layouts of four axes the one with 1, 3 or 4 channels is meant; where both fit, channels are last.
-    image_shape : (h, w) or (h, w, c)
-        Needed for rows only; for images it must agree with them.
+    X has the shape (n, h, w), (n, h, w, c) or (n, c, h, w), or rows of the shape (n, h · w · c). Of the two layouts of
+    four axes the one with 1, 3 or 4 channels is meant; where both fit, channels are last. `image_shape`, (h, w) or
+    (h, w, c), is needed for rows only; images must agree with it.
 
     Examples
     --------
@@ -121,14 +118,10 @@ def convolutional(
 ) -> Autoencoder:
     """Make DSC-Net's autoencoder: convolutions of stride 2, mirrored by transposed ones, a ReLU after each.
 
-    Parameters
-    ----------
-    image_shape : height, width, channels of the images
-    channels, kernel_sizes : of the encoder's layers; sizes are odd, so that maps shrink from s to ⌈s/2⌉
-    nonnegative : a ReLU after the last layer as well (published); only right for pixels ≥ 0
+    Kernel sizes are odd, so that maps shrink from s to ⌈s/2⌉. With `nonnegative` there is a ReLU after the last layer
+    too (published); that is only right for pixels ≥ 0.
     """
-    h, w, _ = image_shape
-    sizes = [(h, w)]
+    sizes = [image_shape[:2]]
     for _ in channels:
         sizes.append(((sizes[-1][0] + 1) // 2, (sizes[-1][1] + 1) // 2))
     depths = [image_shape[2], *channels]
@@ -140,14 +133,11 @@ def convolutional(
 
     decoder: list[nn.Module] = [_ToMaps((*sizes[-1], depths[-1]))]
     for layer in reversed(range(len(channels))):
-        (small_h, small_w), (large_h, large_w) = sizes[layer + 1], sizes[layer]
-        size = kernel_sizes[layer]
+        size, before = kernel_sizes[layer], depths[layer + 1]
         # 2s − 1 pixels come out of s without it: an even side needs one more
-        extra = (large_h - (2 * small_h - 1), large_w - (2 * small_w - 1))
+        extra = [large - (2 * small - 1) for large, small in zip(sizes[layer], sizes[layer + 1], strict=True)]
         decoder.append(
-            nn.ConvTranspose2d(
-                depths[layer + 1], depths[layer], size, stride=2, padding=size // 2, output_padding=extra
-            )
+            nn.ConvTranspose2d(before, depths[layer], size, stride=2, padding=size // 2, output_padding=extra)
         )
         if layer > 0 or nonnegative:
             decoder.append(nn.ReLU())

@@ -130,20 +130,33 @@ class DeepClusterer(WithGraph, GraphClusterer):
     # ---------------------------------------------------------------- the coefficients
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
-        seed = context.seed
-        device = self._checked_device()
+        seed, device = context.seed, self._checked_device()
         rows = torch.from_numpy(np.ascontiguousarray(X, dtype=self._precision_)).to(device)
+        digest = hashlib.blake2b(rows.cpu().numpy().tobytes(), digest_size=16).hexdigest()
+        # what besides parameters decides the result of a training
+        origin = {"seed": str(seed), "image_shape": str(self.image_shape_), "dtype": str(rows.dtype), "data": digest}
+        named = {name: repr(value) for name, value in self.get_params(deep=False).items()}
+        settings = {
+            name: getattr(self, name) for name in ("learning_rate", "tol", "patience", "save_every", "progress")
+        }
+
+        def training_of(module: nn.Module, method: str, identity: dict[str, str]) -> Training:
+            folder = self.checkpoints
+            checkpoint = None if folder is None else Checkpoint(Path(folder), method, identity | origin)
+            return Training(module, len(rows), seed=seed, checkpoint=checkpoint, **settings)
+
+        def reconstruction(batch: Tensor) -> Tensor:
+            return 0.5 * (autoencoder.decode(autoencoder.encode(rows[batch])) - rows[batch]).square().sum()
+
         with reproducible(seed):
             autoencoder = self._autoencoder(X).to(device=device, dtype=rows.dtype)
-            origin = self._origin(rows, seed)
-            named = {name: repr(value) for name, value in self.get_params(deep=False).items()}
             # shared by all methods that pre-train the same autoencoder on the same images
-            before = {"layers": str(autoencoder), **{name: named[name] for name in _PRETRAINING}, **origin}
-            alone = self._training(autoencoder, rows, self._checkpoint("autoencoder", before), seed)
-            self._pretrain(alone, rows, autoencoder)
+            shared = {"layers": str(autoencoder), **{name: named[name] for name in _PRETRAINING}}
+            alone = training_of(autoencoder, "autoencoder", shared)
+            alone.stage("pretrain", reconstruction, self.pretrain_epochs, batch_size=self.batch_size)
             network = self._network(autoencoder, rows).to(device=device, dtype=rows.dtype)
-            own = {name: value for name, value in named.items() if name not in self._untrained} | origin
-            training = self._training(network, rows, self._checkpoint(type(self).__name__, own), seed)
+            own = {name: value for name, value in named.items() if name not in self._untrained}
+            training = training_of(network, type(self).__name__, own)
             coefficients = self._train(training, rows, network)
         self.losses_ = {**alone.losses, **training.losses}
         last = next(reversed(self.losses_.values()), [])
@@ -184,29 +197,6 @@ class DeepClusterer(WithGraph, GraphClusterer):
                 "then halves every side, rounded up."
             )
         return channels, kernel_sizes
-
-    # ---------------------------------------------------------------- training
-
-    def _training(self, network: nn.Module, rows: Tensor, checkpoint: Checkpoint | None, seed: int) -> Training:
-        own = {name: getattr(self, name) for name in ("learning_rate", "tol", "patience", "save_every", "progress")}
-        return Training(network, len(rows), seed=seed, checkpoint=checkpoint, **own)
-
-    def _pretrain(self, training: Training, rows: Tensor, autoencoder: Autoencoder) -> None:
-        """Reconstruct every image from its own code."""
-
-        def loss(batch: Tensor) -> Tensor:
-            images = rows[batch]
-            return 0.5 * (autoencoder.decode(autoencoder.encode(images)) - images).square().sum()
-
-        training.stage("pretrain", loss, self.pretrain_epochs, batch_size=self.batch_size)
-
-    def _origin(self, rows: Tensor, seed: int) -> dict[str, str]:
-        """Return what besides parameters decides the result of a training, as strings."""
-        digest = hashlib.blake2b(rows.cpu().numpy().tobytes(), digest_size=16).hexdigest()
-        return {"seed": str(seed), "image_shape": str(self.image_shape_), "dtype": str(rows.dtype), "data": digest}
-
-    def _checkpoint(self, method: str, identity: dict[str, str]) -> Checkpoint | None:
-        return None if self.checkpoints is None else Checkpoint(Path(self.checkpoints), method, identity)
 
     def _checked_device(self) -> torch.device:
         try:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from subspaces.deep.autoencoder import Autoencoder
 from subspaces.deep.base import ELSEWHERE, DeepClusterer
-from subspaces.deep.self_expressive import SelfExpression, SelfExpressive, SelfExpressiveAutoencoder, unit_rows
+from subspaces.deep.self_expressive import SelfExpressive, SelfExpressiveAutoencoder, unit_rows
 from subspaces.deep.training import Training
 from subspaces.engine import stages
 from subspaces.engine.plan import Plan
@@ -40,7 +40,7 @@ class AdversarialAutoencoder(SelfExpressiveAutoencoder):
     def __init__(
         self, autoencoder: Autoencoder, shape: tuple[int, int, int], n_samples: int, dtype: torch.dtype
     ) -> None:
-        super().__init__(autoencoder, SelfExpression(n_samples, hollow=False, dtype=dtype), "l2")
+        super().__init__(autoencoder, n_samples, "l2", dtype)
         # buffers: saved with the weights, not touched by the generator's optimiser
         self.register_buffer("labels", torch.zeros(n_samples, dtype=torch.int64))
         self.register_buffer("bases", torch.zeros(shape, dtype=dtype))
@@ -138,13 +138,13 @@ class DASC(SelfExpressive, DeepClusterer):
             return network.loss(rows, self.norm_weight, self.error_weight) + weight * residuals
 
         training.stage("adversarial", loss, self.adversarial_epochs, before_epoch=play)
-        return from_dense(network.expression.matrix())
+        return from_dense(network.matrix())
 
     def _recluster(self, network: AdversarialAutoencoder, codes: Tensor, plan: Plan, *, first: bool) -> None:
         """Recompute clusters from the current C, unless one would be empty, and their bases from the codes."""
         assert self.n_clusters is not None
         # in double precision: a label that hangs on the last digit of a float32 would change the rest of the training
-        C = network.expression.matrix().astype(np.float64, copy=False)
+        C = network.matrix().astype(np.float64, copy=False)
         labels = labels_of(from_dense(C), plan)
         if not first and len(np.unique(labels)) < self.n_clusters:
             return

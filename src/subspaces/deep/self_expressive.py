@@ -24,60 +24,15 @@ from subspaces.utils.choices import AssignLabels, GraphName, Scaling
 from subspaces.utils.types import Array
 
 
-class SelfExpression(nn.Module):
-    """Codes rebuilt as CᵀZ with an n × n matrix C of free parameters.
-
-    Parameters
-    ----------
-    n_samples : n
-    hollow : keep diag(C) = 0; needed with an ℓ1 penalty, under which C would become the identity
-    initial : value every entry of C starts from
-    """
-
-    def __init__(self, n_samples: int, *, hollow: bool, initial: float = 1e-8, dtype: torch.dtype = torch.float32):
-        super().__init__()
-        start = torch.full((n_samples, n_samples), initial, dtype=dtype)
-        if hollow:
-            start.fill_diagonal_(0)
-        self.coefficients = nn.Parameter(start)
-        if hollow:  # a diagonal without gradient stays zero, and no step needs a second n × n matrix
-            self.coefficients.register_hook(_without_diagonal)
-
-    def forward(self, codes: Tensor) -> Tensor:
-        """Return CᵀZ."""
-        return self.coefficients.T @ codes
-
-    def matrix(self) -> Array:
-        """Return a copy of C, with the diagonal it was trained with."""
-        return self.coefficients.detach().cpu().numpy().copy()
+def ridge_rebuilt(codes: Tensor, kernel: str, reg: float) -> Tensor:
+    """Return CᵀZ = Z − diag(U)⁻¹ U Z by KTRR's closed form; C itself is not needed."""
+    U = codes_inverse(codes, kernel, reg)
+    return codes - (U @ codes) / U.diagonal()[:, None]
 
 
-def _without_diagonal(gradient: Tensor) -> Tensor:
-    return gradient.clone().fill_diagonal_(0)
-
-
-class KTRRLayer(nn.Module):
-    """Codes rebuilt by KTRR's closed form: no free coefficients, so no n × n optimiser state.
-
-    Parameters
-    ----------
-    kernel : "linear", or "rbf" with σ the root mean squared distance between codes
-    reg : λ divided by the mean diagonal of K, as in :func:`subspaces.representation.ridge.ridge`
-    """
-
-    def __init__(self, kernel: str = "linear", reg: float = 1.0):
-        super().__init__()
-        self.kernel = kernel
-        self.reg = reg
-
-    def forward(self, codes: Tensor) -> Tensor:
-        """Return CᵀZ = Z − diag(U)⁻¹ U Z; C itself is not needed."""
-        U = self.inverse(codes)
-        return codes - (U @ codes) / U.diagonal()[:, None]
-
-    def inverse(self, codes: Tensor) -> Tensor:
-        """Return U of the codes' kernel matrix."""
-        return ridge_inverse(codes @ codes.T if self.kernel == "linear" else rbf_kernel(codes), self.reg)
+def codes_inverse(codes: Tensor, kernel: str, reg: float) -> Tensor:
+    """Return U of the codes' kernel matrix, "linear" or "rbf"."""
+    return ridge_inverse(codes @ codes.T if kernel == "linear" else rbf_kernel(codes), reg)
 
 
 def ridge_inverse(K: Tensor, reg: float) -> Tensor:
@@ -116,25 +71,34 @@ def unit_rows(codes: Tensor) -> Tensor:
 
 
 class SelfExpressiveAutoencoder(nn.Module):
-    """Autoencoder and self-expression layer, and the loss that joins them."""
+    """Autoencoder and an n × n matrix C of free parameters that rebuilds its codes as CᵀZ.
 
-    def __init__(self, autoencoder: Autoencoder, expression: SelfExpression, norm: str) -> None:
+    Under the norm "l1" diag(C) stays 0: C would become the identity.
+    """
+
+    def __init__(self, autoencoder: Autoencoder, n_samples: int, norm: str, dtype: torch.dtype) -> None:
         super().__init__()
         self.autoencoder = autoencoder
-        self.expression = expression
         self.norm = norm
+        self.coefficients = nn.Parameter(torch.full((n_samples, n_samples), 1e-8, dtype=dtype))
+        if norm == "l1":  # a diagonal without gradient stays zero, and no step needs a second n × n matrix
+            self.coefficients.data.fill_diagonal_(0)
+            self.coefficients.register_hook(lambda gradient: gradient.clone().fill_diagonal_(0))
 
     def loss(self, rows: Tensor, norm_weight: float, error_weight: float) -> Tensor:
         """Return ½‖X − dec(CᵀZ)‖² + norm_weight ‖C‖₁ or ‖C‖² + ½ error_weight ‖Z − CᵀZ‖², Z = enc(X)."""
-        codes = self.autoencoder.encode(rows)
-        rebuilt = self.expression(codes)
-        C = self.expression.coefficients
+        codes, C = self.autoencoder.encode(rows), self.coefficients
+        rebuilt = C.T @ codes
         size = C.abs().sum() if self.norm == "l1" else C.square().sum()
         return (
             0.5 * (self.autoencoder.decode(rebuilt) - rows).square().sum()
             + norm_weight * size
             + 0.5 * error_weight * (codes - rebuilt).square().sum()
         )
+
+    def matrix(self) -> Array:
+        """Return a copy of C, with the diagonal it was trained with."""
+        return self.coefficients.detach().cpu().numpy().copy()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -156,7 +120,7 @@ class SelfExpressive:
         training.stage(
             "self-expression", lambda _: network.loss(rows, self.norm_weight, self.error_weight), self.epochs
         )
-        return from_dense(network.expression.matrix())
+        return from_dense(network.matrix())
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -197,23 +161,22 @@ class DSCNet(SelfExpressive, DeepClusterer):
     reference = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
 
     def _network(self, autoencoder: Autoencoder, rows: Tensor) -> SelfExpressiveAutoencoder:
-        expression = SelfExpression(len(rows), hollow=self.norm == "l1", dtype=rows.dtype)
-        return SelfExpressiveAutoencoder(autoencoder, expression, self.norm)
+        return SelfExpressiveAutoencoder(autoencoder, len(rows), self.norm, rows.dtype)
 
 
 class ClosedFormAutoencoder(nn.Module):
     """Autoencoder whose codes, scaled to unit length, are rebuilt by KTRR before they are decoded."""
 
-    def __init__(self, autoencoder: Autoencoder, layer: KTRRLayer) -> None:
+    def __init__(self, autoencoder: Autoencoder, kernel: str, reg: float) -> None:
         super().__init__()
         self.autoencoder = autoencoder
-        self.layer = layer
+        self.kernel, self.reg = kernel, reg
 
     def loss(self, rows: Tensor, error_weight: float) -> Tensor:
         """Return ½‖X − dec(s CᵀZ)‖² + ½ error_weight ‖Z − CᵀZ‖², Z the unit codes and s their lengths before."""
         raw = self.autoencoder.encode(rows)
         codes = unit_rows(raw)
-        rebuilt = self.layer(codes)
+        rebuilt = ridge_rebuilt(codes, self.kernel, self.reg)
         # the decoder learnt codes with lengths
         images = self.autoencoder.decode(rebuilt * raw.norm(dim=1, keepdim=True))
         return 0.5 * (images - rows).square().sum() + 0.5 * error_weight * (codes - rebuilt).square().sum()
@@ -257,7 +220,7 @@ class KTRRNet(DeepClusterer):
     reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
     def _network(self, autoencoder: Autoencoder, rows: Tensor) -> ClosedFormAutoencoder:
-        return ClosedFormAutoencoder(autoencoder, KTRRLayer(self.kernel, self.reg))
+        return ClosedFormAutoencoder(autoencoder, self.kernel, self.reg)
 
     def _train(self, training: Training, rows: Tensor, network: ClosedFormAutoencoder) -> Coefficients:
         training.stage("closed form", lambda _: network.loss(rows, self.error_weight), self.epochs)

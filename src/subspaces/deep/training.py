@@ -25,15 +25,14 @@ from subspaces.utils.progress import phase
 Progress = Callable[[str, int, int, float], None]
 """Called after every epoch with the stage, the epoch (from 1), the largest number of epochs and the loss."""
 
-FORMAT = 1
-"""Of checkpoints."""
+FORMAT = 2  # of checkpoints
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     """Checkpoint file of one training run in a folder.
 
-    ``identity`` says which run: settings and a digest of the data, as strings. It decides the name of the file, so that
+    `identity` says which run: settings and a digest of the data, as strings. It decides the name of the file, so that
     runs never take each other's, and runs that begin alike share what they have in common.
     """
 
@@ -64,7 +63,10 @@ class Checkpoint:
             return None
         try:
             with quiet():  # of pickles in another dialect, which are refused
-                _check_archive(self.path)
+                with zipfile.ZipFile(self.path) as archive:
+                    # not what we write: PyTorch's old format and packed members take what memory they announce
+                    if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
+                        raise ValueError("packed members")
                 state = torch.load(self.path, map_location="cpu", weights_only=True)
         except Exception as error:  # torch raises many kinds for files that are not its own
             raise ValueError(
@@ -78,31 +80,14 @@ class Checkpoint:
         return state
 
 
-def _check_archive(path: Path) -> None:
-    """Refuse what we do not write: PyTorch's old format and packed members take what memory they announce."""
-    with zipfile.ZipFile(path) as archive:
-        if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
-            raise ValueError("packed members")
-
-
 @dataclass(eq=False)
 class Training:
     """One run of one module: its random numbers, its losses, and the checkpoint it resumes from.
 
-    Parameters
-    ----------
-    module : everything that is trained or must be saved (buffers included)
-    n_samples : number of samples; batches are drawn from their indices
-    seed : of batches and of whatever a loss draws from :attr:`generator`
-    learning_rate : of Adam
-    tol, patience : a stage ends early when its lowest loss fell by less than `tol` of itself in `patience` epochs;
-        with ``tol=None`` never
-    checkpoint, save_every : where the state is kept, and after how many epochs it is written
-    progress : see :data:`Progress`
-
-    Attributes
-    ----------
-    losses : the loss of every epoch (sum over batches) by stage
+    `module` holds everything that is trained or must be saved, buffers included. Batches are drawn from the indices of
+    `n_samples` samples; `seed` is theirs and that of whatever a loss draws from `generator`. `learning_rate` is Adam's.
+    A stage ends early when its lowest loss fell by less than `tol` of itself in `patience` epochs; with ``tol=None``
+    never. `losses` holds the loss of every epoch (sum over batches) by stage.
     """
 
     module: nn.Module
@@ -136,10 +121,8 @@ class Training:
     ) -> None:
         """Minimise ``loss(indices of a batch)`` by Adam; a stage the checkpoint has finished is skipped.
 
-        Parameters
-        ----------
-        batch_size : samples per step, None for all of them at once
-        before_epoch : called with the number of the epoch (from 0), also when resuming at that epoch
+        A step takes `batch_size` samples, or all of them. `before_epoch` is called with the number of the epoch (from
+        0), also when resuming at that epoch.
         """
         finished = self._saved is not None and name in self._saved["finished"]
         weights = list(self.module.parameters())

@@ -17,6 +17,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -122,14 +123,32 @@ def _temporary_folder() -> Iterator[Path]:
 
 @contextmanager
 def _computing(client: Any, checkpoint: Any, progress: Progress | None) -> Iterator[Workers]:
-    """Give the workers; a lost scheduler becomes a ConnectionError."""
+    """Give this process, or the workers of a client: the given one, the one in use, or a new one for this call."""
     if isinstance(client, str):
         if client != "here":
             raise ValueError(f'client must be a Dask client, None or "here"; got {client!r}. connect() makes a client.')
         yield ThisProcess(progress)
         return
-    with _in_use(client) as found, _lost_named(found, checkpoint):
-        yield DaskWorkers(found, progress)
+    with ExitStack() as stack:
+        if client is None:
+            try:
+                client = _dask().get_client()
+            except ValueError:
+                client = stack.enter_context(connect())
+        stack.enter_context(client.as_current())
+        from distributed.comm import CommClosedError
+
+        try:
+            yield DaskWorkers(client, progress)
+        except (CancelledError, CommClosedError, TimeoutError) as error:
+            address = getattr(getattr(client, "scheduler", None), "address", "unknown")
+            kept = (
+                "what was finished is kept there" if checkpoint else "with checkpoint=folder it would go on from there"
+            )
+            raise ConnectionError(
+                f"the Dask scheduler at {address} was lost ({' '.join(str(error).split())[:120]}): start it and its "
+                f"workers and run the same again; {kept}."
+            ) from error
 
 
 @contextmanager
@@ -178,38 +197,6 @@ def _dask() -> Any:
     except ImportError as error:
         raise ImportError('subspaces.distributed needs Dask: pip install "subspaces[dask]"') from error
     return distributed
-
-
-@contextmanager
-def _in_use(client: Any) -> Iterator[Any]:
-    """Give the given client, the one in use, or a new one for this call alone, as the current one."""
-    if client is None:
-        try:
-            client = _dask().get_client()
-        except ValueError:
-            with connect() as client, client.as_current():
-                yield client
-            return
-    with client.as_current():
-        yield client
-
-
-@contextmanager
-def _lost_named(client: Any, checkpoint: Any) -> Iterator[None]:
-    """Turn cancelled tasks and closed connections into an error that names the lost scheduler."""
-    from concurrent.futures import CancelledError
-
-    from distributed.comm import CommClosedError
-
-    address = getattr(getattr(client, "scheduler", None), "address", "unknown")
-    kept = "what was finished is kept there" if checkpoint else "with checkpoint=folder it would go on from there"
-    try:
-        yield
-    except (CancelledError, CommClosedError, TimeoutError) as error:
-        raise ConnectionError(
-            f"the Dask scheduler at {address} was lost ({' '.join(str(error).split())[:120]}): start it and its "
-            f"workers and run the same again; {kept}."
-        ) from error
 
 
 def _shared_folder(folder: Path, workers: Workers) -> Path:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -26,56 +25,67 @@ from subspaces.representation.two_scale import AROUND, coefficients_of_cells
 from subspaces.utils.cells import CellTable, nearest_cells
 from subspaces.utils.types import Array, Labels, Sparse
 
-_MODEL = ("penalty", "landmarks", "whitening", "spectrum", "effective_dimension", "n_samples", "mean")
+_MODEL = ("landmarks", "whitening", "spectrum", "mean")
 
 
 @dataclass(frozen=True)
 class Work:
-    """Arguments of the tasks of the graph: where files are, and what the files do not say.
+    """Arguments of all tasks after the shards: where files are, and what the files do not say.
 
     Attributes
     ----------
-    layout : file of the layout
-    folder : of the coefficients
+    points, graph, cut : folders of the shards, of the coefficients, of the graph and the labels
     kernel : settled
+    rule : of the graph
     n_candidates : of each sample
-    around : samples, its own and those around, whose features a task holds at a time, about
+    by_modularity : the cut, otherwise by a spectral embedding
+    seed : of what is grouped
     """
 
-    layout: str
-    folder: str
+    points: Path
+    graph: Path
+    cut: Path
     kernel: Kernel
+    rule: GraphRule
     n_candidates: int
-    around: int = AROUND
+    by_modularity: bool
+    seed: int
 
-    def path(self, kind: str, number: int) -> Path:
-        """Return the file or folder of a task's result."""
-        return Path(self.folder) / f"{kind}-{number}"
+    @property
+    def layout(self) -> Layout:
+        """Return the positions of all samples."""
+        return open_layout(self.points)
 
 
 def save_model(model: GlobalPart, path: Path) -> None:
     """Write a model, except its kernel."""
-    files.save_several(path, **{name: np.array(getattr(model, name)) for name in _MODEL})
+    numbers = np.array([model.penalty, model.effective_dimension, model.n_samples])
+    files.save_folder(path, numbers=numbers, **{name: getattr(model, name) for name in _MODEL})
 
 
-def open_model(path: Path, kernel: Kernel) -> GlobalPart:
+def open_model(work: Work) -> GlobalPart:
     """Read what :func:`save_model` wrote."""
-    found = files.loaded(path)
-    parts: list[Any] = [found[name] if found[name].ndim else float(found[name]) for name in _MODEL]
-    return GlobalPart(kernel, *parts)
+    place = work.graph / "model"
+    landmarks, whitening, spectrum, mean = (np.array(files.mapped(place / f"{name}.npy")) for name in _MODEL)
+    penalty, dimension, n_samples = files.mapped(place / "numbers.npy").tolist()
+    return GlobalPart(work.kernel, penalty, landmarks, whitening, spectrum, dimension, n_samples, mean)
 
 
-def add_up(work: Work, place: int, frame: Frame) -> None:
+def add_up(work: Work, frame: Frame, place: int) -> None:
     """Sum over the samples of a shard, for the global part (one task)."""
-    found = frame.sums(np.asarray(open_layout(work.layout).shard(place, "points")))
-    files.save_several(work.path("sums", place).with_suffix(".npz"), **found._asdict())
+    found = frame.sums(np.asarray(work.layout.shard(place, "points")))
+    numbers = np.array([found.diagonal, found.n_samples])
+    files.save_folder(work.graph / f"sums-{place}", inner=found.inner, total=found.total, numbers=numbers)
 
 
 def read_sums(work: Work, n_shards: int) -> Sums:
     """Add up all sums in the order of the shards."""
-    parts = [files.loaded(work.path("sums", place).with_suffix(".npz")) for place in range(n_shards)]
-    inner, total = (np.sum([part[name] for part in parts], axis=0) for name in ("inner", "total"))
-    return Sums(inner, total, sum(float(part["diagonal"]) for part in parts), sum(int(p["n_samples"]) for p in parts))
+    inner, total, numbers = (
+        [files.mapped(work.graph / f"sums-{place}" / f"{name}.npy") for place in range(n_shards)]
+        for name in ("inner", "total", "numbers")
+    )
+    diagonal, n_samples = (sum(column) for column in np.array(numbers).T.tolist())
+    return Sums(np.sum(inner, axis=0), np.sum(total, axis=0), diagonal, int(n_samples))
 
 
 # ---------------------------------------------------------------- coefficients
@@ -83,21 +93,20 @@ def read_sums(work: Work, n_shards: int) -> Sums:
 
 def represent(work: Work, number: int) -> None:
     """Compute candidates and coefficients of a block, and those that other blocks need (one task)."""
-    layout = open_layout(work.layout)
-    model = open_model(Path(work.folder) / "model.npz", work.kernel)
-    place, first, last, start, stop = layout.tasks[number]
+    layout, model = work.layout, open_model(work)
+    place, first, last, start, stop = layout.tasks[number].tolist()
     table = _Table.of(layout, place)
-    own = table.row_of(place, np.arange(first, last))
+    own = table.first[place] + np.arange(first, last)
     probes = nearest_cells(table.cells.centroids[own], table.cells.centroids)
     candidates, values = coefficients_of_cells(
-        table.cells, own, probes, partial(_points_of, layout, table), model, work.n_candidates, work.around
+        table.cells, own, probes, partial(_points_of, layout, table), model, work.n_candidates, AROUND
     )
     candidates = candidates.astype(layout.position_type)
     files.save_folder(
-        work.path("rows", number),
+        work.graph / f"rows-{number}",
         candidates=candidates,
         values=values,
-        **_outgoing(layout, candidates, values, int(start), int(stop)),
+        **_outgoing(layout, candidates, values, start, stop),
     )
 
 
@@ -122,9 +131,6 @@ class _Table:
         first = dict(zip(places.tolist(), np.cumsum([0, *counts[:-1]]).tolist(), strict=True))
         return _Table(cells, np.repeat(places, counts), first)
 
-    def row_of(self, place: int, cells: Labels) -> Labels:
-        return self.first[int(place)] + cells
-
 
 def _points_of(layout: Layout, table: _Table, chosen: Labels) -> Array:
     shards = {int(place): layout.shard(int(place), "points") for place in np.unique(table.shard[chosen])}
@@ -148,7 +154,7 @@ def _outgoing(layout: Layout, candidates: Array, values: Array, start: int, stop
     weights, columns = magnitudes(values).ravel(), np.repeat(np.arange(start, stop), candidates.shape[1])
     rows = candidates.ravel()
     kept = np.flatnonzero(((rows < start) | (rows >= stop)) & (weights > 0))
-    block = np.searchsorted(layout.starts, rows[kept], side="right") - 1
+    block = layout.block_of(rows[kept])
     order = np.argsort(block, kind="stable")
     kept, block = kept[order], block[order]
     blocks, first = np.unique(block, return_index=True)
@@ -164,56 +170,51 @@ def _outgoing(layout: Layout, candidates: Array, values: Array, start: int, stop
 # ---------------------------------------------------------------- the graph
 
 
-def edges_of_block(work: Work, rule: GraphRule, folder: str, number: int) -> None:
+def edges_of_block(work: Work, number: int) -> None:
     """Compute the columns of T of a block, where W = |T| + |T|ᵀ is the graph (one task)."""
-    layout = open_layout(work.layout)
-    start, stop = (int(value) for value in layout.tasks[number, 3:])
-    rows = work.path("rows", number)
-    candidates, values = (np.array(files.mapped(rows / f"{name}.npy")) for name in ("candidates", "values"))
-    treated, known = _treated(work, layout, rule, number, candidates, values, start, stop)
+    layout = work.layout
+    treated, known = _treated(work, layout, number)
     magnitude = abs(treated)
     files.save_folder(
-        Path(folder) / f"edges-{number}",
+        work.cut / f"edges-{number}",
         indptr=magnitude.indptr,
         rows=known[magnitude.indices].astype(layout.position_type),
         weights=magnitude.data,
     )
 
 
-def _treated(
-    work: Work, layout: Layout, rule: GraphRule, number: int, candidates: Array, values: Array, start: int, stop: int
-) -> tuple[Sparse, Labels]:
+def _treated(work: Work, layout: Layout, number: int) -> tuple[Sparse, Labels]:
     """Return the columns of a block as the rule treats them, over the samples they refer to, and their positions."""
-    own, width = np.arange(start, stop), candidates.shape[1]
+    rule, place = work.rule, work.graph / f"rows-{number}"
+    start, stop = layout.span(number)
+    candidates, values = (np.array(files.mapped(place / f"{name}.npy")) for name in ("candidates", "values"))
+    (n_own, width), positions = candidates.shape, candidates.ravel()
+    column = np.repeat(np.arange(n_own), width)
     if rule.name != "symmetric":
-        known = np.unique(np.concatenate([candidates.ravel(), own]))
-        size, first = len(known), int(np.searchsorted(known, start))
-        indptr = np.concatenate([np.zeros(first), np.arange(stop - start + 1) * width])
-        indptr = np.concatenate([indptr, np.full(size - first - (stop - start), indptr[-1])]).astype(np.int64)
-        entries = (values.ravel(), np.searchsorted(known, candidates.ravel()), indptr)
-        C = sparse.csc_array(entries, shape=(size, size))
-        C.sort_indices()
+        known = np.unique(np.concatenate([positions, np.arange(start, stop)]))
+        first = int(np.searchsorted(known, start))
+        entries = (values.ravel(), (np.searchsorted(known, positions), first + column))
+        C = sparse.csc_array(sparse.coo_array(entries, shape=2 * (len(known),)))
         treated = build_graph(from_sparse(C), rule, keep=False).treated
-        return sparse.csc_array(treated)[:, first : first + stop - start], known
+        return sparse.csc_array(treated)[:, first : first + n_own], known
     rows, columns, weights = _incoming(work, layout, number)
-    known = np.unique(np.concatenate([candidates.ravel(), own, columns]))
-    first = int(np.searchsorted(known, start))
-    place = np.searchsorted(known, candidates.ravel())
-    column, shape = np.repeat(np.arange(stop - start), width), (len(known), stop - start)
-    scaled = magnitudes(values).ravel()
-    inside = (candidates.ravel() >= start) & (candidates.ravel() < stop)
-    across = (scaled[inside], (first + column[inside], candidates.ravel()[inside] - start))
-    S = sparse.csc_array(sparse.coo_array((scaled, (place, column)), shape=shape))
-    S = S + sparse.csc_array(sparse.coo_array(across, shape=shape))
-    S = S + sparse.csc_array(sparse.coo_array((weights, (np.searchsorted(known, columns), rows - start)), shape=shape))
-    return largest_per_column(S, layout.n if rule.n_nonzero is None else rule.n_nonzero), known
+    known = np.unique(np.concatenate([positions, np.arange(start, stop), columns]))
+    first, shape = int(np.searchsorted(known, start)), (len(known), n_own)
+    scaled, inside = magnitudes(values).ravel(), (positions >= start) & (positions < stop)
+    parts = (
+        (scaled, (np.searchsorted(known, positions), column)),
+        (scaled[inside], (first + column[inside], positions[inside] - start)),
+        (weights, (np.searchsorted(known, columns), rows - start)),
+    )
+    own, mirrored, others = (sparse.csc_array(sparse.coo_array(part, shape=shape)) for part in parts)
+    return largest_per_column(own + mirrored + others, layout.n if rule.n_nonzero is None else rule.n_nonzero), known
 
 
 def _incoming(work: Work, layout: Layout, number: int) -> tuple[Array, Array, Array]:
     """Return entries of other blocks' columns in the rows of this one, in the order of the blocks."""
     parts: list[tuple[Array, ...]] = []
     for other in range(len(layout.tasks)):
-        folder = work.path("rows", other)
+        folder = work.graph / f"rows-{other}"
         blocks = files.mapped(folder / "out_blocks.npy")
         at = int(np.searchsorted(blocks, number))
         if at < len(blocks) and blocks[at] == number:
@@ -228,9 +229,8 @@ def _incoming(work: Work, layout: Layout, number: int) -> tuple[Array, Array, Ar
     return rows, columns, weights
 
 
-def open_edges(folder: Path, number: int) -> tuple[Array, Array, Array]:
+def open_edges(cut: Path, number: int) -> tuple[Array, Array, Array]:
     """Return column pointers, rows (positions) and weights that :func:`edges_of_block` wrote."""
-    indptr, rows, weights = (
-        files.mapped(folder / f"edges-{number}" / f"{n}.npy") for n in ("indptr", "rows", "weights")
-    )
+    place = cut / f"edges-{number}"
+    indptr, rows, weights = (files.mapped(place / f"{name}.npy") for name in ("indptr", "rows", "weights"))
     return indptr, rows, weights

@@ -6,7 +6,7 @@ k-means where the spectral embedding does, as in memory. Only the graph between 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy import sparse
 
 from subspaces.distributed import _files as files
 from subspaces.distributed._blocks import Work, magnitudes, open_edges
-from subspaces.distributed._shards import Layout, open_layout
+from subspaces.distributed._shards import Layout
 from subspaces.engine.plan import Plan
 from subspaces.engine.stages import cut_rows
 from subspaces.graphs.affinity import affinity, components, join_components
@@ -36,34 +36,33 @@ _ROUNDS, _CUT_ROUNDS = 2, 10  # of Leiden within a block, and between all groups
 _TOGETHER = 16  # blocks whose edges between groups are added up at a time
 
 
-def group(work: Work, folder: str, number: int, by_modularity: bool, seed: int) -> None:
+def group(work: Work, number: int) -> None:
     """Group the samples of a block (one task)."""
-    layout, place = open_layout(work.layout), Path(folder)
-    start, stop = (int(value) for value in layout.tasks[number, 3:])
-    points = layout.points(start, stop)
-    if by_modularity:
-        codes = _communities(layout, place, number, start, stop, seed)
+    layout, points = work.layout, work.layout.points(number)
+    if work.by_modularity:
+        codes = _communities(work, layout, number)
     else:
         size = max(_SMALLEST, layout.n // MICRO_CLUSTERS)
-        codes = build_cells(np.asarray(points), size=size, seed=seed).labels()
+        codes = build_cells(np.asarray(points), size=size, seed=work.seed).labels()
     sizes = np.bincount(codes)
     indicator = sparse.csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))))
     centroids = (indicator @ points.astype(np.float64)) / sizes[:, None]
-    files.save_folder(place / f"groups-{number}", codes=codes.astype(np.int32), sizes=sizes, centroids=centroids)
+    files.save_folder(work.cut / f"groups-{number}", codes=codes.astype(np.int32), sizes=sizes, centroids=centroids)
 
 
-def _communities(layout: Layout, folder: Path, number: int, start: int, stop: int, seed: int) -> Labels:
+def _communities(work: Work, layout: Layout, number: int) -> Labels:
     """Find small communities of a block's own graph; samples without an edge inside join the largest of their cell."""
-    indptr, rows, weights = open_edges(folder, number)
+    start, stop = layout.span(number)
+    indptr, rows, weights = open_edges(work.cut, number)
     column = np.repeat(np.arange(stop - start), np.diff(indptr))
     inside = (rows >= start) & (rows < stop)
     T = sparse.csc_array((weights[inside], (rows[inside] - start, column[inside])), shape=2 * (stop - start,))
-    cells = _cell_of(layout, number)
+    cells = layout.cells(number)
     if not T.nnz:
         return cells
     # of many blocks fewer groups each, so that all of them stay about 10⁵
     resolution = max(1.0, RESOLUTION * min(1.0, _BLOCKS / len(layout.tasks)))
-    codes = cut_by_modularity(affinity(T), resolution=resolution, seed=seed, iterations=_ROUNDS)
+    codes = cut_by_modularity(affinity(T), resolution=resolution, seed=work.seed, iterations=_ROUNDS)
     sizes = np.bincount(codes)
     largest = np.zeros(cells.max() + 1, dtype=np.intp)
     order = np.lexsort((-codes, sizes[codes], cells))  # the last of each cell is written: the largest, first number
@@ -72,56 +71,46 @@ def _communities(layout: Layout, folder: Path, number: int, start: int, stop: in
     return np.unique(codes, return_inverse=True)[1].astype(np.intp)
 
 
-def _cell_of(layout: Layout, number: int) -> Labels:
-    place, first, last = layout.tasks[number, :3]
-    sizes = np.diff(layout.shard(int(place), "bounds")[first : last + 1])
-    return np.repeat(np.arange(last - first), sizes)
-
-
-def contract(work: Work, folder: str, number: int) -> None:
+def contract(work: Work, number: int) -> None:
     """Sum the weights of a block's edges between groups, in the graph and before it was truncated (one task)."""
-    layout, place = open_layout(work.layout), Path(folder)
-    offsets = files.mapped(place / "groups.npy")
-    indptr, rows, weights = open_edges(place, number)
-    rows_of_all = files.mapped(work.path("rows", number) / "candidates.npy")
-    scaled = magnitudes(np.asarray(files.mapped(work.path("rows", number) / "values.npy")))
-    own = offsets[number] + np.asarray(files.mapped(place / f"groups-{number}" / "codes.npy"), dtype=np.int64)
+    layout, place = work.layout, work.graph / f"rows-{number}"
+    offsets = files.mapped(work.cut / "groups.npy")
+    indptr, rows, weights = open_edges(work.cut, number)
+    rows_of_all = files.mapped(place / "candidates.npy")
+    scaled = magnitudes(np.asarray(files.mapped(place / "values.npy")))
+    own = offsets[number] + np.asarray(files.mapped(work.cut / f"groups-{number}" / "codes.npy"), dtype=np.int64)
     found: dict[str, Array] = {}
     kinds = {
         "kept": (np.asarray(rows), np.repeat(own, np.diff(indptr)), weights),
         "all": (rows_of_all.ravel(), np.repeat(own, rows_of_all.shape[1]), scaled.ravel()),
     }
     for kind, (positions, column, values) in kinds.items():
-        row = values_at(layout, place, "groups", positions) + offsets[_block_of(layout, positions)]
-        pairs, place_of = np.unique(row * offsets[-1] + column, return_inverse=True)
+        pairs, place_of = np.unique(_groups(work, layout, positions) * offsets[-1] + column, return_inverse=True)
         found[kind] = pairs
         found[f"{kind}_weights"] = np.bincount(place_of, weights=values, minlength=len(pairs))
-    files.save_folder(place / f"contracted-{number}", **found)
+    files.save_folder(work.cut / f"contracted-{number}", **found)
 
 
-def _block_of(layout: Layout, positions: Array) -> Labels:
-    return np.searchsorted(layout.starts, positions, side="right") - 1
-
-
-def values_at(layout: Layout, folder: Path, kind: str, positions: Array) -> Array:
-    """Return the ``groups`` or ``labels`` of samples at any positions, from the files of their blocks."""
+def _groups(work: Work, layout: Layout, positions: Array) -> Labels:
+    """Return the groups of samples at any positions, from the files of their blocks."""
     where, inverse = np.unique(positions, return_inverse=True)
-    block = _block_of(layout, where)
+    offsets, starts, blocks = files.mapped(work.cut / "groups.npy"), layout.starts, layout.block_of(where)
     out = np.empty(len(where), dtype=np.int64)
-    for number in np.unique(block):
-        some = block == number
-        out[some] = files.mapped(folder / f"{kind}-{number}" / "codes.npy")[where[some] - layout.starts[number]]
+    for number in np.unique(blocks):
+        some = blocks == number
+        codes = files.mapped(work.cut / f"groups-{number}" / "codes.npy")
+        out[some] = offsets[number] + codes[where[some] - starts[number]]
     return out[inverse]
 
 
-def contracted(folder: Path, n_blocks: int, n_groups: int, kind: str) -> Sparse:
+def contracted(cut: Path, n_blocks: int, n_groups: int, kind: str) -> Sparse:
     """Sum all blocks' contractions to the graph between groups, |T| + |T|ᵀ.
 
     Added up above the diagonal, where an edge stands once: the caller's memory is that of this graph.
     """
     upper = sparse.csr_array((n_groups, n_groups), dtype=np.float64)
     for first in range(0, n_blocks, _TOGETHER):
-        places = [folder / f"contracted-{b}" for b in range(first, min(first + _TOGETHER, n_blocks))]
+        places = [cut / f"contracted-{b}" for b in range(first, min(first + _TOGETHER, n_blocks))]
         row, column = np.divmod(np.concatenate([files.mapped(place / f"{kind}.npy") for place in places]), n_groups)
         weights = np.concatenate([files.mapped(place / f"{kind}_weights.npy") for place in places])
         low, high = np.minimum(row, column), np.maximum(row, column)
@@ -199,18 +188,16 @@ def with_pendants(W: Sparse) -> Sparse:
 # ---------------------------------------------------------------- labels of samples
 
 
-def smooth(work: Work, folder: str, name: str, number: int) -> None:
+def smooth(work: Work, number: int) -> None:
     """Label the samples of a block, by their groups and then by their neighbours (one task).
 
     Samples of other blocks keep the labels of their groups meanwhile: no labels are exchanged between sweeps.
     """
-    layout, place = open_layout(work.layout), Path(folder)
-    start, stop = (int(value) for value in layout.tasks[number, 3:])
-    of_groups, offsets = files.mapped(place / f"{name}.npy"), files.mapped(place / "groups.npy")
-    indptr, rows, weights = open_edges(place, number)
+    layout, of_groups = work.layout, files.mapped(work.cut / "labels.npy")
+    start, stop = layout.span(number)
+    indptr, rows, weights = open_edges(work.cut, number)
     known = np.unique(np.concatenate([np.asarray(rows), np.arange(start, stop)]))
-    codes = values_at(layout, place, "groups", known) + offsets[_block_of(layout, known)]
-    present, labels = np.unique(of_groups[codes], return_inverse=True)
+    present, labels = np.unique(of_groups[_groups(work, layout, known)], return_inverse=True)
     first, n_own = int(np.searchsorted(known, start)), stop - start
     before = labels[first : first + n_own]
     after = before
@@ -220,23 +207,20 @@ def smooth(work: Work, folder: str, name: str, number: int) -> None:
         fixed = np.ones(len(known), dtype=bool)
         fixed[first : first + n_own] = False
         after = smooth_labels(affinity(T), labels, len(present), fixed)[first : first + n_own]
-    files.save_folder(
-        place / f"{name}-{number}", codes=present[after].astype(np.int32), groups=present[before].astype(np.int32)
-    )
+    codes, groups = present[after].astype(np.int32), present[before].astype(np.int32)
+    files.save_folder(work.cut / f"labels-{number}", codes=codes, groups=groups)
 
 
-def finish(
-    work: Work, folder: str, name: str, n_clusters: int, lost: tuple[int, ...], shard: int
-) -> tuple[Array, Array]:
+def finish(work: Work, n_clusters: int, lost: tuple[int, ...], shard: int) -> tuple[Array, Array]:
     """Sort the labels of a shard by row number; return the size of each cluster and its first row (one task).
 
     Copies of a sample get one label. Clusters that smoothing left without any sample anywhere, `lost`, keep theirs.
     """
-    layout, place = open_layout(work.layout), Path(folder)
-    blocks = np.flatnonzero(layout.tasks[:, 0] == shard)
-    labels = np.concatenate([files.mapped(place / f"{name}-{b}" / "codes.npy") for b in blocks]).astype(np.intp)
+    layout = work.layout
+    blocks = [work.cut / f"labels-{b}" for b in np.flatnonzero(layout.tasks[:, 0] == shard)]
+    labels = np.concatenate([files.mapped(place / "codes.npy") for place in blocks]).astype(np.intp)
     if lost:
-        before = np.concatenate([files.mapped(place / f"{name}-{b}" / "groups.npy") for b in blocks])
+        before = np.concatenate([files.mapped(place / "groups.npy") for place in blocks])
         labels = np.where(np.isin(before, lost), before, labels).astype(np.intp)
     labels = label_of_most_copies(labels, np.asarray(layout.shard(shard, "row_hashes")))
     rows = np.asarray(layout.shard(shard, "rows"))
@@ -245,27 +229,26 @@ def finish(
     first = np.full(n_clusters, layout.n, dtype=np.int64)
     present, at = np.unique(labels, return_index=True)
     first[present] = rows[at]
-    files.save_folder(_sorted_path(place, name, lost, shard), rows=rows, labels=labels.astype(np.int32))
+    files.save_folder(_sorted_path(work, lost, shard), rows=rows, labels=labels.astype(np.int32))
     return np.bincount(labels, minlength=n_clusters), first
 
 
-def _sorted_path(folder: Path, name: str, lost: tuple[int, ...], shard: int) -> Path:
+def _sorted_path(work: Work, lost: tuple[int, ...], shard: int) -> Path:
     """Return the folder of a shard's labels; another one with `lost`, because an existing folder is not replaced."""
-    return folder / f"{'kept' if lost else 'sorted'}-{name}-{shard}"
+    return work.cut / f"{'kept' if lost else 'sorted'}-labels-{shard}"
 
 
-def deliver(work: Work, folder: str, name: str, lost: tuple[int, ...], names: Array, start: int, stop: int) -> None:
+def deliver(work: Work, lost: tuple[int, ...], names: Array, start: int, stop: int) -> None:
     """Write the labels of some rows in the order given, from all shards (one task)."""
-    layout, place = open_layout(work.layout), Path(folder)
     out = np.empty(stop - start, dtype=np.int32)
-    for shard in range(len(layout.shards)):
-        found = _sorted_path(place, name, lost, shard)
+    for shard in range(len(work.layout.shards)):
+        found = _sorted_path(work, lost, shard)
         rows = files.mapped(found / "rows.npy")
         a, b = np.searchsorted(rows, [start, stop])
         out[rows[a:b] - start] = names[files.mapped(found / "labels.npy")[a:b]]
-    files.save(place / f"given-{name}-{start}.npy", out)
+    files.save(delivered_path(work, start), out)
 
 
-def delivered(folder: Path, name: str, starts: list[int]) -> Iterator[Array]:
-    """Return all labels, piece by piece."""
-    return (files.mapped(folder / f"given-{name}-{start}.npy") for start in starts)
+def delivered_path(work: Work, start: int) -> Path:
+    """Return the file of the labels from a row on."""
+    return work.cut / f"given-labels-{start}.npy"

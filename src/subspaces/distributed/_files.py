@@ -1,7 +1,7 @@
 """Files of a checkpoint: plain arrays and JSON, each there whole or not at all.
 
-After the array of an ``.npy`` file stands its checksum, which NumPy does not read (``.npz`` files have their own): a
-piece that was damaged later is computed again.
+After the array of an ``.npy`` file stands its checksum, which NumPy does not read: a piece that was damaged later is
+computed again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,11 +23,11 @@ from subspaces.utils.files import FileError, printable, read_header
 from subspaces.utils.process import quiet
 from subspaces.utils.types import Array
 
-_FORMAT = 7  # to be raised when the files or what they depend on change
+_FORMAT = 8  # to be raised when the files or what they depend on change
 
 
 def save(path: Path, array: Array) -> None:
-    """Write one array as ``.npy``."""
+    """Write one array to an ``.npy`` file."""
     with write_atomically(path) as stream:
         _write(stream, array)
 
@@ -44,14 +43,11 @@ def _checksum(array: Array) -> bytes:
     return zlib.crc32(array.data, zlib.crc32(f"{array.dtype.str} {array.shape}".encode())).to_bytes(4, "little")
 
 
-def save_several(path: Path, **arrays: Any) -> None:
-    """Write arrays as ``.npz``."""
-    with write_atomically(path) as stream:
-        np.savez(stream, **arrays)  # no allow_pickle: before NumPy 2.2 it would be stored as one more array
-
-
 def save_folder(target: Path, **arrays: Array) -> None:
-    """Write arrays as ``.npy`` files of a folder, which appears when it is complete."""
+    """Write arrays as ``.npy`` files of a folder, which appears when it is complete.
+
+    Where another run, or a lost worker, was faster, theirs stays.
+    """
     with unfinished(target) as temporary:
         temporary.mkdir()  # no parents: a task that outlives its run must not bring a removed folder back
         for name, array in arrays.items():
@@ -59,45 +55,19 @@ def save_folder(target: Path, **arrays: Array) -> None:
                 _write(stream, array)
                 stream.flush()
                 os.fsync(stream.fileno())
-        place_folder(temporary, target)
-
-
-def place_folder(temporary: Path, target: Path) -> None:
-    """Give a complete folder its name; where another run, or a lost worker, was faster, theirs stays."""
-    if target.is_dir() and not is_whole(target):
-        with unfinished(target) as damaged:
-            os.replace(target, damaged)
-    try:
-        os.replace(temporary, target)
-    except OSError:
-        if not target.is_dir():
-            raise
+        if target.is_dir() and not is_whole(target):
+            with unfinished(target) as damaged:
+                os.replace(target, damaged)
+        try:
+            os.replace(temporary, target)
+        except OSError:
+            if not target.is_dir():
+                raise
 
 
 def load(path: Path) -> Array | None:
     """Return a saved array, or None if it is missing or damaged."""
     return np.array(mapped(path)) if is_whole(path) else None
-
-
-def load_several(path: Path) -> dict[str, Array] | None:
-    """Return saved arrays, or None if they cannot be read."""
-    try:
-        # opened here: np.load leaves a file open that it cannot read
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            if any(info.compress_type != zipfile.ZIP_STORED for info in file.zip.infolist()):
-                return None  # not ours, and what it unpacks to is not bounded by the file
-            arrays = {name: file[name] for name in file.files}
-    except Exception:
-        return None
-    return arrays if all(isinstance(array, np.ndarray) for array in arrays.values()) else None
-
-
-def loaded(path: Path) -> dict[str, Array]:
-    """Return saved arrays; raise an error with the remedy if they cannot be read."""
-    found = load_several(path)
-    if found is None:
-        raise ValueError(f"the checkpoint file {str(path)!r} is missing or damaged: remove it and run again.")
-    return found
 
 
 def mapped(path: Path) -> Array:
@@ -120,9 +90,6 @@ def is_whole(path: Path, *, content: bool = True) -> bool:
         files = list(path.glob("*.npy"))
         return bool(files) and all(is_whole(file, content=content) for file in files)
     try:
-        if path.suffix == ".npz":
-            with zipfile.ZipFile(path) as archive:
-                return bool(archive.namelist()) and not (content and archive.testzip())
         with path.open("rb") as stream, quiet():
             shape, dtype = read_header(stream)
             stream.seek(int(np.prod(shape)) * dtype.itemsize, os.SEEK_CUR)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -28,20 +28,12 @@ from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array
 
 SUFFIXES = (".npy", ".zarr", ".parquet")
-_HERE = 'client="here"'
 _MASKED = "X has masked entries, whose values would be used all the same: fill or remove them first."
 PIECE_BYTES = 64 * 2**20
 """Bytes of a file that one task reads, about."""
 
 
 # ---------------------------------------------------------------- readers of files, small enough to be sent to a worker
-
-
-class Reader(Protocol):
-    """A small object that can be sent to a worker and reads rows there."""
-
-    def read(self, start: int, stop: int) -> Array:
-        """Return the rows from `start` to `stop`."""
 
 
 class Stamped(NamedTuple):
@@ -176,20 +168,17 @@ def _warn_of_ids(names: list[str]) -> None:
 
 def _columns(path: Path, schema: Any) -> tuple[dict[str, Any], list[str]]:
     """Return types of the features by name, without the index of pandas; and the ids, which are left out."""
+    from pyarrow import types
+
+    numbers = (types.is_floating, types.is_integer, types.is_boolean)
     index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
     names = [name for name in schema.names if name not in index]
     left_out = [name for name in names if is_id(name)]
     kinds = {name: schema.field(name).type for name in names if name not in left_out}
-    wrong = [name for name, kind in kinds.items() if not _is_number(kind)]
+    wrong = [name for name, kind in kinds.items() if not any(test(kind) for test in numbers)]
     if wrong:
         raise FileError(path, f"has columns that are not numbers: {wrong[:10]}; drop or encode them first")
     return kinds, left_out
-
-
-def _is_number(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind))
 
 
 @lru_cache(maxsize=1)
@@ -228,6 +217,9 @@ def _csv_file(file: Stamped) -> tuple[Array, list[str], list[str]]:
     return np.asarray(data.X)[:, used], [names[i] for i in used], [name for name in names if is_id(name)]
 
 
+Reader = NpyRows | ArrayRows | ZarrRows | ParquetRows | CsvRows
+
+
 # ---------------------------------------------------------------- sources
 
 
@@ -252,12 +244,8 @@ def opened(block: Any) -> Array:
 class Source:
     """Samples as rows, in float32 or float64, wherever they are.
 
-    Attributes
-    ----------
-    shape, dtype : of all of them
-    names : of the columns of a data frame
-    reader : of a file or folder
-    array : otherwise, a dask array of whole rows and known sizes
+    `names` are those of the columns of a data frame. There is a `reader` of a file or folder, or else an `array` of
+    Dask with whole rows and known sizes.
     """
 
     shape: tuple[int, int]
@@ -297,7 +285,8 @@ def as_source(X: Any, workers: Workers) -> Source:
     if isinstance(workers, DaskWorkers):
         return _from_dask(X, workers)
     if hasattr(X, "dask"):
-        raise TypeError(f"X is a {type(X).__name__} of Dask, whose tasks need a client: {_HERE} computes without Dask.")
+        kind = type(X).__name__
+        raise TypeError(f'X is a {kind} of Dask, whose tasks need a client: client="here" computes without Dask.')
     X, names = _in_memory(X)
     return _of_reader(Path("X"), ArrayRows(X), X.shape, X.dtype, names)
 

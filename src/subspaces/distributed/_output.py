@@ -19,13 +19,7 @@ _ZARR = ("zarr.json", ".zarray")  # one of them is in the folder of an array
 
 
 class Output:
-    """Destination of labels.
-
-    Parameters
-    ----------
-    path : of a ``.npy``, ``.parquet`` or ``.zarr`` file to write; None keeps the labels in memory
-    X : the samples, which are never replaced
-    """
+    """Destination of labels: a file to write, or memory without a `path`; the samples X are never replaced."""
 
     def __init__(self, path: Path | None, X: Any = None) -> None:
         self.path = path

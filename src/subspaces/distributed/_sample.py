@@ -21,13 +21,10 @@ _UNIT = 2**40  # of sums in whole numbers, which do not depend on the order of t
 
 
 class Look(NamedTuple):
-    """Result of one pass over the samples.
+    """Result of one pass over the samples: extremes of each feature, and a subset.
 
-    Attributes
-    ----------
-    low, high : of each feature
-    content : a number that changes with any value and with the order of the rows
-    hashes, points, rows : of the subset: what chose them, the samples, and a row that each is found in
+    `content` is a number that changes with any value and with the order of the rows. `hashes`, `points` and `rows` are
+    those of the subset: what chose them, the samples, and a row that each is found in.
     """
 
     low: Array

@@ -30,14 +30,8 @@ class Rows(Points):
     """Samples that stay where they are, fetched when they are asked for.
 
     They are cut into blocks that do not depend on their chunks: whole multiples of the block that the estimator
-    labels at a time in memory, because the rounding of a matrix product depends on its size.
-
-    Parameters
-    ----------
-    source : where the samples are
-    block_bytes : of samples that are scaled and labelled at a time
-    workers : who has the chunks
-    folder : where labels of blocks are kept, or None
+    labels at a time in memory (`block_bytes`), because the rounding of a matrix product depends on its size. Labels of
+    blocks are kept in a `folder`, if there is one.
     """
 
     def __init__(self, source: Source, block_bytes: int, workers: Workers, folder: Path | None = None) -> None:

@@ -124,7 +124,7 @@ def _require_tasks(source: Source, workers: Workers) -> None:
 
 @dataclass
 class _Run:
-    """One run: its plan, its input and where its files go."""
+    """One run: its plan, its input, and where its files go."""
 
     estimator: KTRR
     plan: Plan
@@ -138,146 +138,124 @@ class _Run:
 
     def fit(self, output: Output) -> None:
         """Run all phases."""
-        n = self.source.shape[0]
+        n, plan = self.source.shape[0], self.plan
         with one_thread("blas"):
-            plan, sample = self.plan, self.look.points
             with self._timed("look"):
                 scaling = _sample.settle(self.look, self.pieces, n, plan.scaling, plan.kernel.sees_units, self.workers)
-                points = np.asarray(apply_scaling(sample, scaling))
-                kernel = plan.kernel.scaled(scaling.exponent).fit(points)
+                sample = np.asarray(apply_scaling(self.look.points, scaling))
+                work = self._work(plan.kernel.scaled(scaling.exponent).fit(sample))
             with self._timed("shards"):
-                layout = self._sorted(points, scaling)
+                layout = self._sorted(work.points, sample, scaling)
+            blocks = range(len(layout.tasks))
             with self._timed("coefficients"):
-                work, model = self._coefficients(layout, points, kernel)
-            cut = self._cut_folder(work)
+                model = self._global_part(work, len(layout.shards), sample)
+                self._on_blocks(_blocks.represent, work, [work.graph / f"rows-{b}" for b in blocks], announce=True)
             with self._timed("graph"):
-                self._tie(work, cut, layout)
+                self._on_blocks(_blocks.edges_of_block, work, [work.cut / f"edges-{b}" for b in blocks])
+                self._on_blocks(_cut.group, work, [work.cut / f"groups-{b}" for b in blocks])
+                sizes = [files.mapped(work.cut / f"groups-{b}" / "sizes.npy") for b in blocks]
+                files.save(work.cut / "groups.npy", np.cumsum([0, *map(len, sizes)]))
+                self._on_blocks(_cut.contract, work, [work.cut / f"contracted-{b}" for b in blocks])
             with self._timed("cut"):
-                n_groups = self._cut(work, cut, layout, kernel)
+                n_clusters = self._cut(work, np.concatenate(sizes))
             with self._timed("labels"):
-                starts, names = self._labels(work, cut, layout, n_groups)
-        output.take(self.estimator, _cut.delivered(cut, "labels", starts), n)
-        self._keep(scaling, model, points, names, cut, starts)
+                self._on_blocks(_cut.smooth, work, [work.cut / f"labels-{b}" for b in blocks])
+                given, names = self._labels(work, layout, n_clusters)
+        output.take(self.estimator, map(files.mapped, given), n)
+        self._keep(scaling, model, sample, names, given)
 
     # ---------------------------------------------------------------- phases
 
-    def _sorted(self, sample: Array, scaling: Scaling) -> _shards.Layout:
-        n, m = self.source.shape
-        known = {"content": self.look.content, "shape": [n, m], "dtype": str(self.source.dtype)}
-        known |= {"scaling": self.plan.scaling, "seed": self.plan.seed, "sample": _sample.SAMPLE}
+    def _work(self, kernel: Any) -> _blocks.Work:
+        """Return the arguments of the tasks; each folder's name stands for all that its files depend on."""
+        plan, estimator, (n, m) = self.plan, self.estimator, self.source.shape
+        n_candidates = min(candidates_for(plan.graph.n_nonzero), n - 1)
+        known: dict[str, Any] = {"content": self.look.content, "shape": [n, m], "dtype": str(self.source.dtype)}
+        known |= {"scaling": plan.scaling, "seed": plan.seed, "sample": _sample.SAMPLE}
         known |= {"shard": _shards.SHARD, "block": _shards.BLOCK}
-        folder = files.named_folder(self.checkpoint, "points", known)
-        centres = _shards.shard_centres(sample, n, self.plan.seed)
+        points = files.named_folder(self.checkpoint, "points", known)
+        known = {"points": points.name, "kernel": files.identity_of(kernel), "reg": float(estimator.reg)}
+        known |= {"affine": estimator.affine, "n_candidates": n_candidates, "around": AROUND}
+        graph = files.named_folder(self.checkpoint, "graph", known)
+        known = {"graph": graph.name, "rule": repr(plan.graph), "cut": repr(plan.cut), "seed": plan.seed}
+        known |= {"n_clusters": plan.n_clusters, "connect": plan.connect}
+        known |= {"groups": [_cut.MICRO_CLUSTERS, _cut.RESOLUTION]}
+        cut = files.named_folder(self.checkpoint, "cut", known)
+        by_modularity = plan.cut.method == "modularity"
+        return _blocks.Work(points, graph, cut, kernel, plan.graph, n_candidates, by_modularity, plan.seed)
+
+    def _sorted(self, folder: Path, sample: Array, scaling: Scaling) -> _shards.Layout:
+        """Sort the samples into shards, through the chunks, and return their layout."""
+        centres = _shards.shard_centres(sample, self.source.shape[0], self.plan.seed)
         if files.absent([folder / "centres.npy"]):
             files.save(folder / "centres.npy", centres)
         counts = files.load(folder / "counts.npy")
-        if counts is None or files.absent([_shards.shard_path(folder, int(s)) for s in np.flatnonzero(counts)]):
-            counts = self._split(folder, scaling, len(centres))
-            splits = [path.name for path in self._splits(folder)]
-            there = [int(s) for s in np.flatnonzero(counts)]
-            tasks = [(str(folder), splits, shard, self.plan.seed) for shard in there]
-            self._phase(_shards.gather, tasks, [_shards.shard_path(folder, shard) for shard in there])
-        if files.absent([folder / "layout.npz"]):
-            _shards.save_layout(_shards.make_layout(folder, counts, centres, _NEAR), folder / "layout.npz")
-        return _shards.open_layout(str(folder / "layout.npz"))
-
-    def _splits(self, folder: Path) -> list[Path]:
-        return [_shards.split_path(folder, a, b) for a, b in pairwise(self.bounds) if a < b]
-
-    def _split(self, folder: Path, scaling: Scaling, n_shards: int) -> Labels:
-        """Sort all chunks by shard; return the size of each shard."""
-        parts = zip(self.pieces, self.bounds[:-1], self.bounds[1:], strict=True)
-        tasks = [(piece, a, b, str(folder), scaling) for piece, a, b in parts if a < b]
-        paths = self._splits(folder)
-        self._phase(_shards.split, tasks, paths)
-        counts = np.zeros(n_shards, dtype=np.int64)
-        for path in paths:
-            counts += np.diff(files.mapped(path / "bounds.npy"))
-        files.save(folder / "counts.npy", counts)
-        return counts
-
-    def _coefficients(self, layout: _shards.Layout, sample: Array, kernel: Any) -> tuple[_blocks.Work, GlobalPart]:
-        plan, estimator = self.plan, self.estimator
-        n_candidates = min(candidates_for(plan.graph.n_nonzero), layout.n - 1)
-        known = {"points": Path(layout.folder).name, "kernel": files.identity_of(kernel), "reg": float(estimator.reg)}
-        known |= {"affine": estimator.affine, "n_candidates": n_candidates, "around": AROUND}
-        folder = files.named_folder(self.checkpoint, "graph", known)
-        layout_file = str(Path(layout.folder) / "layout.npz")
-        work = _blocks.Work(layout_file, str(folder), kernel, n_candidates, AROUND)
-        if files.absent([folder / "model.npz"]):
-            frame = choose_landmarks(sample, kernel, N_LANDMARKS, plan.seed, estimator.affine)
-            places = range(len(layout.shards))
-            paths = [work.path("sums", place).with_suffix(".npz") for place in places]
-            self._phase(_blocks.add_up, [(work, place, frame) for place in places], paths)
-            sums = _blocks.read_sums(work, len(layout.shards))
-            _blocks.save_model(settle_global_part(frame, sums, float(estimator.reg)), folder / "model.npz")
-        model = _blocks.open_model(folder / "model.npz", kernel)
-        blocks = range(len(layout.tasks))
-        self._phase(_blocks.represent, [(work, b) for b in blocks], [work.path("rows", b) for b in blocks], True)
-        return work, model
-
-    def _cut_folder(self, work: _blocks.Work) -> Path:
-        plan = self.plan
-        known = {"graph": Path(work.folder).name, "rule": repr(plan.graph), "cut": repr(plan.cut), "seed": plan.seed}
-        known |= {
-            "n_clusters": plan.n_clusters,
-            "connect": plan.connect,
-            "groups": [_cut.MICRO_CLUSTERS, _cut.RESOLUTION],
-        }
-        return files.named_folder(self.checkpoint, "cut", known)
-
-    def _tie(self, work: _blocks.Work, cut: Path, layout: _shards.Layout) -> None:
-        plan, blocks, to = self.plan, range(len(layout.tasks)), str(cut)
-        self._phase(
-            _blocks.edges_of_block, [(work, plan.graph, to, b) for b in blocks], [cut / f"edges-{b}" for b in blocks]
-        )
-        by_modularity = plan.cut.method == "modularity"
-        tasks = [(work, to, b, by_modularity, plan.seed) for b in blocks]
-        self._phase(_cut.group, tasks, [cut / f"groups-{b}" for b in blocks])
-        sizes = [len(files.mapped(cut / f"groups-{b}" / "sizes.npy")) for b in blocks]
-        files.save(cut / "groups.npy", np.cumsum([0, *sizes]))
-        self._phase(_cut.contract, [(work, to, b) for b in blocks], [cut / f"contracted-{b}" for b in blocks])
-
-    def _cut(self, work: _blocks.Work, cut: Path, layout: _shards.Layout, kernel: Any) -> int:
-        """Cut the graph between groups; return the number of clusters."""
-        known = files.load(cut / "labels.npy")
-        if known is None:
-            blocks = range(len(layout.tasks))
-            sizes, centroids = (
-                np.concatenate([files.mapped(cut / f"groups-{b}" / f"{name}.npy") for b in blocks])
-                for name in ("sizes", "centroids")
+        if counts is None or files.absent([folder / f"shard-{shard}" for shard in np.flatnonzero(counts)]):
+            parts = [(piece, a, b) for piece, (a, b) in zip(self.pieces, pairwise(self.bounds), strict=True) if a < b]
+            splits = [folder / f"split-{a}-{b}" for _, a, b in parts]
+            tasks = [(piece, a, path, scaling) for (piece, a, _), path in zip(parts, splits, strict=True)]
+            self._phase(_shards.split, tasks, splits)
+            counts = np.sum([np.diff(files.mapped(path / "bounds.npy")) for path in splits], axis=0)
+            files.save(folder / "counts.npy", counts)
+            there = np.flatnonzero(counts).tolist()
+            self._phase(
+                _shards.gather,
+                [(folder, splits, s, self.plan.seed) for s in there],
+                [folder / f"shard-{shard}" for shard in there],
             )
-            kept, reserve = (partial(_cut.contracted, cut, len(blocks), len(sizes), kind) for kind in ("kept", "all"))
-            known = _cut.cut_groups(self.plan, kernel, kept(), reserve, sizes, centroids)
-            files.save(cut / "labels.npy", known)
+        if files.absent([folder / "layout"]):
+            _shards.save_layout(_shards.make_layout(folder, counts, centres, _NEAR))
+        return _shards.open_layout(folder)
+
+    def _global_part(self, work: _blocks.Work, n_shards: int, sample: Array) -> GlobalPart:
+        if files.absent([work.graph / "model"]):
+            reg, affine = float(self.estimator.reg), self.estimator.affine
+            frame = choose_landmarks(sample, work.kernel, N_LANDMARKS, work.seed, affine)
+            tasks = [(work, frame, place) for place in range(n_shards)]
+            self._phase(_blocks.add_up, tasks, [work.graph / f"sums-{place}" for place in range(n_shards)])
+            _blocks.save_model(settle_global_part(frame, _blocks.read_sums(work, n_shards), reg), work.graph / "model")
+        return _blocks.open_model(work)
+
+    def _cut(self, work: _blocks.Work, sizes: Array) -> int:
+        """Cut the graph between groups; return the number of clusters."""
+        known = files.load(work.cut / "labels.npy")
+        if known is None:
+            n_blocks = len(work.layout.tasks)
+            centroids = [files.mapped(work.cut / f"groups-{b}" / "centroids.npy") for b in range(n_blocks)]
+            kept, reserve = (partial(_cut.contracted, work.cut, n_blocks, len(sizes), kind) for kind in ("kept", "all"))
+            known = _cut.cut_groups(self.plan, work.kernel, kept(), reserve, sizes, np.concatenate(centroids))
+            files.save(work.cut / "labels.npy", known)
         return int(known.max()) + 1
 
-    def _labels(
-        self, work: _blocks.Work, cut: Path, layout: _shards.Layout, n_clusters: int
-    ) -> tuple[list[int], Labels]:
-        """Write the labels of all samples in the order given; return where pieces start and the clusters' names."""
-        blocks, shards, to = range(len(layout.tasks)), range(len(layout.shards)), str(cut)
-        self._phase(_cut.smooth, [(work, to, "labels", b) for b in blocks], [cut / f"labels-{b}" for b in blocks])
-        sizes, first = self._finished(work, to, n_clusters, (), shards)
-        lost = tuple(np.flatnonzero(sizes == 0).tolist())
-        if lost:
-            sizes, first = self._finished(work, to, n_clusters, lost, shards)
+    def _labels(self, work: _blocks.Work, layout: _shards.Layout, n_clusters: int) -> tuple[list[Path], Labels]:
+        """Write the labels of all samples in the order given; return the files, and the clusters' names."""
+        lost: tuple[int, ...] = ()
+        sizes, first = self._finished(work, layout, n_clusters, lost)
+        if not sizes.all():
+            lost = tuple(np.flatnonzero(sizes == 0).tolist())
+            sizes, first = self._finished(work, layout, n_clusters, lost)
         names: Labels = np.full(n_clusters, -1, dtype=np.int32)
         there = np.flatnonzero(sizes)
         names[there[np.argsort(first[there])]] = np.arange(len(there))
-        starts = list(range(0, layout.n, _DELIVERED))
-        tasks = [(work, to, "labels", lost, names, a, min(a + _DELIVERED, layout.n)) for a in starts]
-        self._phase(_cut.deliver, tasks, [cut / f"given-labels-{a}.npy" for a in starts], anew=True)
-        return starts, names
+        starts = range(0, layout.n, _DELIVERED)
+        paths = [_cut.delivered_path(work, a) for a in starts]
+        tasks = [(work, lost, names, a, min(a + _DELIVERED, layout.n)) for a in starts]
+        self._phase(_cut.deliver, tasks, paths, anew=True)
+        return paths, names
 
     def _finished(
-        self, work: _blocks.Work, cut: str, n_clusters: int, lost: tuple[int, ...], shards: range
+        self, work: _blocks.Work, layout: _shards.Layout, n_clusters: int, lost: tuple[int, ...]
     ) -> tuple[Array, Array]:
-        tasks = [(_cut.finish, work, cut, "labels", n_clusters, lost, s) for s in shards]
-        found = [part for _, part in self.workers.run(_alone, tasks)]
-        return np.sum([part[0] for part in found], axis=0), np.min([part[1] for part in found], axis=0)
+        tasks = [(_cut.finish, work, n_clusters, lost, shard) for shard in range(len(layout.shards))]
+        sizes, first = zip(*(found for _, found in self.workers.run(_alone, tasks)), strict=True)
+        return np.sum(sizes, axis=0), np.min(first, axis=0)
 
     # ---------------------------------------------------------------- running tasks, keeping what was found
+
+    def _on_blocks(
+        self, function: Callable[..., Any], work: _blocks.Work, paths: list[Path], announce: bool = False
+    ) -> None:
+        self._phase(function, [(work, number) for number in range(len(paths))], paths, announce)
 
     def _phase(
         self,
@@ -300,15 +278,13 @@ class _Run:
         yield
         self.timings[name] = self.timings.get(name, 0.0) + perf_counter() - start
 
-    def _keep(
-        self, scaling: Scaling, model: GlobalPart, sample: Array, names: Labels, cut: Path, starts: list[int]
-    ) -> None:
+    def _keep(self, scaling: Scaling, model: GlobalPart, sample: Array, names: Labels, given: Sequence[Path]) -> None:
         """Set fitted attributes; new samples are labelled by the subset and the global part of all samples."""
         estimator, plan, rows = self.estimator, self.plan, self.look.rows
         of_sample = np.empty(len(rows), dtype=np.intp)
-        for start, labels in zip(starts, _cut.delivered(cut, "labels", starts), strict=True):
-            inside = (rows >= start) & (rows < start + len(labels))
-            of_sample[inside] = labels[rows[inside] - start]
+        for number, path in enumerate(given):
+            inside = rows // _DELIVERED == number
+            of_sample[inside] = files.mapped(path)[rows[inside] - number * _DELIVERED]
         estimator.n_clusters_ = int(names.max()) + 1
         estimator.kernel_, estimator.penalty_ = model.kernel, model.penalty
         estimator.solver_, estimator.timings_ = plan.solver, dict(self.timings)

@@ -28,6 +28,7 @@ SHARD = 2**17
 BLOCK = 2**16
 """Samples whose rows of the graph one task computes, about."""
 
+_LAYOUT = ("shards", "offsets", "near", "tasks")
 _TIE = 1e-10  # of the squares that make a score: far above rounding in double precision
 
 
@@ -49,36 +50,25 @@ def nearest_centre(X: Array, centres: Array) -> Labels:
     return out
 
 
-def split_path(folder: Path, start: int, stop: int) -> Path:
-    """Return the folder of a chunk, sorted by shard."""
-    return folder / f"split-{start}-{stop}"
-
-
-def shard_path(folder: Path, shard: int) -> Path:
-    """Return the folder of a shard."""
-    return folder / f"shard-{shard}"
-
-
-def split(block: Any, start: int, stop: int, folder: str, scaling: Scaling) -> None:
+def split(block: Any, start: int, target: Path, scaling: Scaling) -> None:
     """Scale the samples of a chunk and sort them by shard (one task)."""
-    place = Path(folder)
     given = opened(block)
     X = np.asarray(apply_scaling(given, scaling)).astype(given.dtype, copy=False)  # kept in the precision they came in
-    centres = files.mapped(place / "centres.npy")
+    centres = files.mapped(target.parent / "centres.npy")
     shard = nearest_centre(X, centres)
     order = np.argsort(shard, kind="stable")
     bounds = np.searchsorted(shard[order], np.arange(len(centres) + 1))
-    files.save_folder(split_path(place, start, stop), points=X[order], rows=start + order, bounds=bounds)
+    files.save_folder(target, points=X[order], rows=start + order, bounds=bounds)
 
 
-def gather(folder: str, splits: list[str], shard: int, seed: int) -> None:
+def gather(folder: Path, splits: list[Path], shard: int, seed: int) -> None:
     """Gather the samples of a shard, in canonical order and sorted into cells (one task)."""
-    place, points, rows = Path(folder), [], []
-    for name in splits:
-        first, last = files.mapped(place / name / "bounds.npy")[shard : shard + 2]
+    points, rows = [], []
+    for place in splits:
+        first, last = files.mapped(place / "bounds.npy")[shard : shard + 2]
         if first < last:
-            points.append(files.mapped(place / name / "points.npy")[first:last])
-            rows.append(files.mapped(place / name / "rows.npy")[first:last])
+            points.append(files.mapped(place / "points.npy")[first:last])
+            rows.append(files.mapped(place / "rows.npy")[first:last])
     X, row = np.concatenate(points), np.concatenate(rows)
     del points
     row_hashes = hash_rows(X)
@@ -86,7 +76,7 @@ def gather(folder: str, splits: list[str], shard: int, seed: int) -> None:
     X, row, row_hashes = X[order], row[order], row_hashes[order]
     cells = build_cells(X, seed=seed)
     files.save_folder(
-        shard_path(place, shard),
+        folder / f"shard-{shard}",
         points=X[cells.order],
         rows=row[cells.order],
         row_hashes=row_hashes[cells.order],
@@ -99,16 +89,12 @@ def gather(folder: str, splits: list[str], shard: int, seed: int) -> None:
 class Layout:
     """Positions of all samples in the files of the shards.
 
-    Attributes
-    ----------
-    folder : of the shards
-    shards : numbers of those that hold samples
-    offsets : position of the first sample of each of these, and the number of samples
-    near : for each of these the nearest ones, by their place in `shards`
-    tasks : place of the shard, first and last cell, first and last position of each block of the graph
+    `shards` holds the numbers of the shards in which there are samples, `offsets` the position of the first sample of
+    each of these, and the number of samples; `near` for each the nearest ones, by their place in `shards`; `tasks` the
+    place of the shard, the first and last cell, the first and last position of each block of the graph.
     """
 
-    folder: str
+    folder: Path
     shards: Labels
     offsets: Labels
     near: Labels
@@ -131,12 +117,26 @@ class Layout:
 
     def shard(self, place: int, name: str) -> Array:
         """Map an array of a shard."""
-        return files.mapped(shard_path(Path(self.folder), int(self.shards[place])) / f"{name}.npy")
+        return files.mapped(self.folder / f"shard-{self.shards[place]}" / f"{name}.npy")
 
-    def points(self, start: int, stop: int) -> Array:
-        """Return the samples at the positions of one block."""
-        place = int(np.searchsorted(self.offsets, start, side="right")) - 1
+    def span(self, number: int) -> tuple[int, int]:
+        """Return the first position of a block and the one after its last."""
+        start, stop = self.tasks[number, 3:].tolist()
+        return start, stop
+
+    def points(self, number: int) -> Array:
+        """Return the samples of a block."""
+        place, (start, stop) = self.tasks[number, 0], self.span(number)
         return self.shard(place, "points")[start - self.offsets[place] : stop - self.offsets[place]]
+
+    def cells(self, number: int) -> Labels:
+        """Return the cell of each sample of a block, counted from its first one."""
+        place, first, last = self.tasks[number, :3]
+        return np.repeat(np.arange(last - first), np.diff(self.shard(place, "bounds")[first : last + 1]))
+
+    def block_of(self, positions: Array) -> Labels:
+        """Return the block of each position."""
+        return np.searchsorted(self.starts, positions, side="right") - 1
 
 
 def make_layout(folder: Path, counts: Labels, centres: Array, n_near: int) -> Layout:
@@ -146,23 +146,22 @@ def make_layout(folder: Path, counts: Labels, centres: Array, n_near: int) -> La
     near = nearest_cells(centres[shards], centres[shards])[:, :n_near]
     tasks = []
     for place, shard in enumerate(shards):
-        bounds = np.asarray(files.mapped(shard_path(folder, int(shard)) / "bounds.npy"))
+        bounds = np.asarray(files.mapped(folder / f"shard-{shard}" / "bounds.npy"))
         n_blocks = -(-int(bounds[-1]) // BLOCK)
         ends = np.searchsorted(bounds, np.arange(1, n_blocks + 1) * (bounds[-1] / n_blocks))  # of about one size
         cells = np.unique(np.concatenate([[0], np.minimum(ends, len(bounds) - 1)]))
         for first, last in pairwise(cells.tolist()):
             tasks.append((place, first, last, offsets[place] + bounds[first], offsets[place] + bounds[last]))
-    return Layout(str(folder), shards, offsets, near, np.array(tasks, dtype=np.int64))
+    return Layout(folder, shards, offsets, near, np.array(tasks, dtype=np.int64))
 
 
-def save_layout(layout: Layout, path: Path) -> None:
+def save_layout(layout: Layout) -> None:
     """Write a layout for all tasks to read."""
-    parts = {name: getattr(layout, name) for name in ("shards", "offsets", "near", "tasks")}
-    files.save_several(path, **parts)
+    files.save_folder(layout.folder / "layout", **{name: getattr(layout, name) for name in _LAYOUT})
 
 
 @lru_cache(maxsize=2)
-def open_layout(path: str) -> Layout:
-    """Read what :func:`save_layout` wrote; its folder's name stands for its content."""
-    found = files.loaded(Path(path))
-    return Layout(str(Path(path).parent), *(found[name] for name in ("shards", "offsets", "near", "tasks")))
+def open_layout(folder: Path) -> Layout:
+    """Read what :func:`save_layout` wrote; the folder's name stands for its content."""
+    shards, offsets, near, tasks = (np.array(files.mapped(folder / "layout" / f"{name}.npy")) for name in _LAYOUT)
+    return Layout(folder, shards, offsets, near, tasks)

@@ -3,43 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from subspaces.utils import memory
 
 Progress = Callable[[int, int], None]
 _LIBRARIES = 150 * 2**20  # bytes of a worker without any samples, measured
-
-
-class Workers(Protocol):
-    """Run tasks: functions of arguments that may run twice."""
-
-    def run(
-        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], announce: bool = False
-    ) -> Iterator[tuple[int, Any]]:
-        """Give the number of each task and its result, as they arrive; the first error stops the others."""
-
-    def keep(self, value: Any) -> Any:
-        """Send an object once, for many tasks to read."""
-
-    def blind(self, folder: Path) -> list[str]:
-        """Return the workers that do not see a folder."""
-
-    def require(self, n_bytes: int, what: str, remedy: str) -> None:
-        """Refuse a task that takes more memory than a worker has."""
-
-
-def results(workers: Workers, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Return results in the order of the tasks."""
-    found: list[Any] = [None] * len(arguments)
-    for place, result in workers.run(function, arguments):
-        found[place] = result
-    return found
 
 
 @dataclass(frozen=True)
@@ -51,18 +26,18 @@ class ThisProcess:
     def run(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], announce: bool = False
     ) -> Iterator[tuple[int, Any]]:
-        """Give results in order."""
+        """Give the number of each task and its result, in order; the first error stops the others."""
         for number, given in enumerate(arguments):
             yield number, function(*given)
             if announce and self.progress is not None:
                 self.progress(number + 1, len(arguments))
 
     def keep(self, value: Any) -> Any:
-        """Return the object itself."""
+        """Return what many tasks are to read: the object itself."""
         return value
 
     def blind(self, folder: Path) -> list[str]:
-        """Return no one."""
+        """Return the workers that do not see a folder: none."""
         return []
 
     def require(self, n_bytes: int, what: str, remedy: str) -> None:
@@ -84,7 +59,7 @@ class DaskWorkers:
     def run(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], announce: bool = False
     ) -> Iterator[tuple[int, Any]]:
-        """Give results as they arrive."""
+        """Give the number of each task and its result, as they arrive; the first error stops the others."""
         from dask.delayed import delayed
         from distributed import as_completed
 
@@ -104,12 +79,12 @@ class DaskWorkers:
                 self.client.cancel(futures)
 
     def keep(self, value: Any) -> Any:
-        """Keep it as the result of a task, not by ``scatter``: that is lost with the workers that held it."""
+        """Send what many tasks are to read, as a result: by ``scatter`` it is lost with the workers that held it."""
         return self.client.submit(_itself, value, pure=False)
 
     def blind(self, folder: Path) -> list[str]:
         """Return addresses of workers on machines that do not have it."""
-        return [address for address, found in self.client.run(_is_folder, str(folder)).items() if not found]
+        return [address for address, found in self.client.run(os.path.isdir, str(folder)).items() if not found]
 
     def require(self, n_bytes: int, what: str, remedy: str) -> None:
         """Refuse more than Dask allows each worker, which it would kill above, again and again."""
@@ -118,6 +93,18 @@ class DaskWorkers:
         if least is not None and n_bytes + _LIBRARIES > least:
             needed, given = (f"{size / 2**30:.3g} GiB" for size in (n_bytes + _LIBRARIES, least))
             raise MemoryError(f"{what} needs {needed} of memory on a worker and one has {given}. {remedy}")
+
+
+Workers = ThisProcess | DaskWorkers
+"""Who runs tasks: functions of arguments that may run twice."""
+
+
+def results(workers: Workers, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Return results in the order of the tasks."""
+    found: list[Any] = [None] * len(arguments)
+    for place, result in workers.run(function, arguments):
+        found[place] = result
+    return found
 
 
 @lru_cache(maxsize=1)
@@ -138,7 +125,3 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # numbers of malloc.h
 
 def _itself(value: Any) -> Any:
     return value
-
-
-def _is_folder(path: str) -> bool:
-    return Path(path).is_dir()

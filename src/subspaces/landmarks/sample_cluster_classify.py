@@ -7,10 +7,10 @@ matched by the classifiers' votes on all landmarks, and the classifiers vote.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -34,7 +34,8 @@ _MIN_MEMBERS = 5  # parts into which classifiers split their data, class by clas
 class SampledModel:
     """Hold the labels of all samples and what was learnt from the landmarks (of the reference draw).
 
-    `agreement` is the mean adjusted Rand index between draws, None with a single one.
+    `agreement` is the mean adjusted Rand index between draws, None with a single one. Of a draw, before the other
+    samples are classified, `labels` are those of its landmarks.
     """
 
     labels: Labels
@@ -46,15 +47,6 @@ class SampledModel:
     def label(self, X: Array) -> Labels:
         """Classify new samples."""
         return predicted(self.classifier, X)
-
-
-class Draw(NamedTuple):
-    """Hold row numbers of landmarks, the clusterer fitted on them, and a classifier of their labels."""
-
-    landmarks: Labels
-    clusterer: Any
-    labels: Labels
-    classifier: Any
 
 
 def sample_cluster_classify(
@@ -69,16 +61,11 @@ def sample_cluster_classify(
     seed: int = 0,
     first_seed: int = 0,
 ) -> SampledModel:
-    """Cluster some of the samples and classify the others.
+    """Cluster δ = `n_landmarks` of the samples and classify the others, by `n_draws` subsets.
 
-    Parameters
-    ----------
-    points : all samples
-    clusterer, classifier : unfitted; a classifier of None is the paper's network
-    n_landmarks : δ
-    sampler : a name of ``SAMPLERS``, or a function like them
-    n_draws : subsets drawn; where all samples are landmarks one is enough
-    seed, first_seed : of the draws; of clusterer and classifier of the first draw, where these have none
+    `clusterer` and `classifier` are unfitted; a classifier of None is the paper's network. `sampler` is a name of
+    ``SAMPLERS``, or a function like them. `seed` is that of the draws, `first_seed` that of clusterer and classifier of
+    the first draw, where these have none.
     """
     n = points.shape[0]
     n_landmarks = min(n_landmarks, n)
@@ -92,19 +79,18 @@ def sample_cluster_classify(
             landmarks = _sampled(points, n_landmarks, sampler, rng)
             A = points.take(landmarks)
         draws.append(_drawn(A, landmarks, clusterer, classifier, own, stage))
-    chosen, agreement = draws[0], None
-    voting = chosen.classifier
+    chosen = draws[0]
     if n_draws > 1:
-        everyone = np.unique(np.concatenate([draw.landmarks for draw in draws]))
+        everyone = np.unique(np.concatenate([draw.landmark_indices for draw in draws]))
         voting = aligned_vote([draw.classifier for draw in draws], points.take(everyone))
-        chosen, agreement = draws[voting.reference], voting.agreement
-    labels = chosen.labels
-    if n_landmarks < n:
-        with stage("classify"):
-            labels = points.label(partial(predicted, voting))
-        if n_draws == 1:
-            labels[chosen.landmarks] = chosen.labels
-    return SampledModel(labels, chosen.landmarks, chosen.clusterer, voting, agreement)
+        chosen = replace(draws[voting.reference], classifier=voting, agreement=voting.agreement)
+    if n_landmarks == n:
+        return chosen
+    with stage("classify"):
+        labels = points.label(partial(predicted, chosen.classifier))
+    if n_draws == 1:
+        labels[chosen.landmark_indices] = chosen.labels
+    return replace(chosen, labels=labels)
 
 
 def predicted(classifier: Any, X: Array) -> Labels:
@@ -137,7 +123,7 @@ def _sampled(points: Points, n_landmarks: int, sampler: str | Sampler, rng: np.r
     return rows.astype(np.intp)
 
 
-def _drawn(A: Array, landmarks: Labels, clusterer: Any, classifier: Any, seed: int, stage: Listener) -> Draw:
+def _drawn(A: Array, landmarks: Labels, clusterer: Any, classifier: Any, seed: int, stage: Listener) -> SampledModel:
     """Cluster the landmarks A and train a classifier of what was found."""
     with stage("cluster"):
         clusterer = _seeded(clone(clusterer), seed)
@@ -152,7 +138,7 @@ def _drawn(A: Array, landmarks: Labels, clusterer: Any, classifier: Any, seed: i
     with stage("train"):
         known = labels >= 0 if labels.max() >= 0 else labels < 0  # noise teaches nothing
         classifier = _trained(classifier, A[known], labels[known], seed)
-    return Draw(landmarks, clusterer, labels, classifier)
+    return SampledModel(labels, landmarks, clusterer, classifier)
 
 
 def _seeded(estimator: Any, seed: int) -> Any:
