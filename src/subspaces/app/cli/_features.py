@@ -36,7 +36,7 @@ class Features:
         Who gives the size or the colours of pixels wants to compare pixels. `excluded` is an option that was given and
         has no meaning with features.
         """
-        spec, of_pixels = reading.features, [name for name in ("image_size", "color") if reading.arguments[name]]
+        spec, of_pixels = reading.features, [name for name in ("image_size", "color") if name in reading.given]
         if spec is None or spec == PIXELS:
             return cls(PIXELS if of_pixels else spec)
         if excluded is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -40,11 +40,6 @@ class Task:
     is_image: bool = False
     is_motion: bool = False
     mask: Path | None = None
-    finds_number: bool = False
-
-    def with_parameters(self, method: str, parameters: dict[str, Any]) -> Self:
-        """Return the same task for another method or with other parameters."""
-        return replace(self, method=method, parameters=parameters)
 
     def estimator(self, n_samples: int | None) -> Any:
         """Return the estimator, unfitted; check that its parameters go together. `n_samples` is None for streams.
@@ -54,16 +49,13 @@ class Task:
         """
         method, given = self.method, dict(self.parameters)
         k: Any = self.n_clusters
-        methods = (AUTO, *registry.names(*registry.SHALLOW))
-        if method not in methods:
-            raise refuse("--method", f"'{method}' is not one of {', '.join(methods)}")
         if isinstance(k, int) and not 1 <= k <= (n_samples or k):
             found = f"{counted(k, 'cluster')} of {counted(n_samples or 0, 'point')}"
             raise refuse("-k", f"{found}; ask for {'fewer' if k > 0 else 'more'}")
         from subspaces import KTRR, SubspaceClustering
 
         cls = SubspaceClustering if method == AUTO else registry.load(method)
-        if self.finds_number and cls is KTRR and k in (None, AUTO):
+        if (self.is_image or self.is_motion) and cls is KTRR and k in (None, AUTO):
             cls = SubspaceClustering
             given = {name: value for name, value in given.items() if name in cls().get_params()}
         known = cls().get_params()
@@ -84,6 +76,14 @@ class Task:
         if k is None and given.setdefault("assign_labels", "modularity") != "modularity":
             raise refuse("-k", f"assign_labels={given['assign_labels']} needs the number of clusters; add -k")
         return cls(n_clusters=k, **given)
+
+
+def check_room(n_samples: int) -> None:
+    """Refuse more samples than there is room to describe, before they are clustered."""
+    from subspaces.utils.memory import require
+
+    what = f"the confidence and the table of {n_samples} points"
+    require(POINT_BYTES * n_samples, what, "Allow more with --memory, or cluster a sample.")
 
 
 def fit(estimator: Any, X: Any) -> None:

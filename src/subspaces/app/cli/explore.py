@@ -80,7 +80,7 @@ def explore(
         raise Refusal(str(error)) from None
     from subspaces import SubspaceClustering
 
-    features, inputs, given = Features.checked(reading), Inputs.of(file), reading.given()
+    features, inputs, given = Features.checked(reading), Inputs.of(file), dict(reading.given)
     with limited_threads(threads):
         with shown(not quiet):
             read = read_table(inputs.source, **given)
