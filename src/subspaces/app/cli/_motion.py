@@ -66,8 +66,9 @@ def for_motion(task: Task, X: Any) -> Task:
     from subspaces.selection.trajectories import MOST_TRACKS, are_tracks
 
     method = task.method
-    if method == AUTO and not (len(X) <= MOST_TRACKS and are_tracks(X)):
-        method = "ktrr"
+    if method == AUTO and len(X) <= MOST_TRACKS and are_tracks(X):
+        return task
+    method = "ktrr" if method == AUTO else method
     known = registry.load(method)().get_params()
     if "affine" not in known:
         return replace(task, method=method)
