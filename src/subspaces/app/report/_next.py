@@ -21,20 +21,9 @@ SWITCHES = {"--image", "--motion"}
 OUTPUTS = {"-o", "--output", "--report", "--sort-into", "--save"}
 OUTPUT_SWITCHES = {"--force", "--json", "-q", "--quiet", "--debug"}
 NUMBER = {"-k", "--clusters"}
-TRUTH = {"--label", "--truth"}
-READING = {
-    "",
-    *TRUTH,
-    "--id",
-    "--ignore",
-    "--array",
-    "--sheet",
-    "--keep",
-    "--missing",
-    "--text",
-    "--features",
-}
-"""Options that say how files are read, which ``subspaces explore`` has too."""
+READING = {"", "--label", "--truth", "--id", "--ignore", "--array", "--sheet"}
+READING |= {"--keep", "--missing", "--text", "--features"}
+"""Files and options that say how they are read, which ``subspaces explore`` has too."""
 
 
 @dataclass(frozen=True)
