@@ -138,8 +138,14 @@ def one_line(text: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
 
 
+def tell(*texts: object) -> None:
+    """Print each text as one line; plain, so brackets from a file are never read as markup."""
+    for text in texts:
+        typer.echo(one_line(text))
+
+
 def complain(text: object) -> None:
-    """Print one line to standard error; plain text, so brackets from a file are never read as markup."""
+    """Print one line to standard error."""
     typer.echo(one_line(text), err=True)
 
 

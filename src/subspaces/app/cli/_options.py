@@ -138,8 +138,8 @@ def reading(
     decimal = settings.pop("decimal", None)
     if decimal not in (None, ".", ","):
         raise refuse("decimal", f"'{decimal}' is not one of '.', ','")
-    arguments = {"label": label, "id": id_, "ignore": tuple(ignore or ()), "keep": tuple(keep or ()), "array": array}
-    arguments |= {"missing": None if missing == "error" else missing, "text": text, "decimal": decimal}
+    arguments: dict[str, Any] = {"label": label, "id": id_, "ignore": tuple(ignore or ()), "keep": tuple(keep or ())}
+    arguments |= {"array": array, "missing": None if missing == "error" else missing, "text": text, "decimal": decimal}
     arguments |= {"header": switch(settings, "header"), "color": switch(settings, "color") or None}
     arguments |= {"image_size": image_size(settings.pop("image_size", None))}
     given = {name: value for name, value in arguments.items() if value not in (None, ())}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from subspaces import registry
-from subspaces.app.cli._common import one_line, refuse, repeated_command
+from subspaces.app.cli._common import refuse, repeated_command, tell
 from subspaces.app.cli._image import check_map, image_content, write_map
 from subspaces.app.cli._motion import draw_tracks
 from subspaces.app.cli._options import AUTO
@@ -188,27 +188,22 @@ def say(run: Run, written: list[str], found: bool) -> None:
     document, labels = run.document, run.estimator.labels_.tolist()
     name = document.get("winner", document["method"]).upper()
     if document.get("verdict"):
-        typer.echo(one_line(document["verdict"]))
+        tell(document["verdict"])
     noun = "image" if run.data is not None and run.data.is_image_folder else "point"
     shape = f"{counted(document['n_samples'], noun)}, {counted(document['n_features'], 'feature')}"
-    typer.echo(one_line(f"{document['source']}: {shape}, clustered in {document['seconds']:.1f} s"))
+    tell(f"{document['source']}: {shape}, clustered in {document['seconds']:.1f} s")
     how = " (the number was found; -k sets it)" if found else ""
     sizes = f"; points in each cluster: {sizes_of(labels)}" if document["n_clusters"] > 1 else ""
-    typer.echo(f"{counted(document['n_clusters'], 'cluster')}{'' if sizes else ' of all points'}{how}{sizes}")
+    tell(f"{counted(document['n_clusters'], 'cluster')}{'' if sizes else ' of all points'}{how}{sizes}")
     if run.summary is not None and document["n_clusters"] > 1:
-        typer.echo(_confidence(run.summary))
-    for line in _words(document):
-        typer.echo(one_line(line))
+        tell(_confidence(run.summary))
+    tell(*_words(document))
     if run.data is not None and run.data.y is not None:
         from subspaces.metrics import score_table
 
         typer.echo(f"\n{score_table(run.data.y, {name: labels})}\n")
-    for line in _how(document, name):
-        typer.echo(line)
-    for note in document["notes"]:
-        typer.echo(f"note: {one_line(note)}")
-    for line in written or ["no file written; -o labels.csv saves the labels, --report out.html a page to look at"]:
-        typer.echo(one_line(line))
+    tell(*_how(document, name), *(f"note: {note}" for note in document["notes"]))
+    tell(*written or ["no file written; -o labels.csv saves the labels, --report out.html a page to look at"])
 
 
 def _words(document: dict[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subspaces.app.cli import _options as options
-from subspaces.app.cli._common import one_line, refuse
+from subspaces.app.cli._common import one_line, refuse, tell
 from subspaces.utils.spelling import counted
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ def compare(
             document["truth"] = [{"file": names[i], "n_samples": n, **scores} for i, n, scores in known]
         typer.echo(json.dumps(document, allow_nan=False))
         return
-    typer.echo(one_line(_sentence(names, pairs, known, label)))
+    tell(_sentence(names, pairs, known, label))
     for name, labels in zip(names, found, strict=True):
         n_clusters = counted(len(set(labels.labels)), "cluster")
-        typer.echo(one_line(f"{name}: {counted(len(labels.labels), 'point')}, {n_clusters}"))
+        tell(f"{name}: {counted(len(labels.labels), 'point')}, {n_clusters}")
     if pairs:
         _print([(f"{names[i]} and {names[j]}", n, scores) for i, j, n, scores in pairs], "agreement")
     if truth is not None:
@@ -126,4 +126,4 @@ def _print(rows: list[tuple[str, int, dict[str, float]]], title: str) -> None:
     cells = [(one_line(name), str(n), *(f"{100 * scores[key]:.1f}" for key in MEASURES)) for name, n, scores in rows]
     typer.echo(f"\n{Table((title, 'points', *MEASURES.values()), cells)}")
     if title == "agreement":
-        typer.echo("same: points in matching clusters; ARI: adjusted Rand index; NMI: mutual information; in percent")
+        tell("same: points in matching clusters; ARI: adjusted Rand index; NMI: mutual information; in percent")

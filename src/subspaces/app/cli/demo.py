@@ -10,7 +10,7 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from subspaces.app.cli import _options as options
-from subspaces.app.cli._common import one_line
+from subspaces.app.cli._common import tell
 
 
 def demo(
@@ -49,9 +49,8 @@ def demo(
     share = {name: f"{100 * scores['accuracy']:.0f} %" for name, scores in table.rows.items()}
     others = f"k-means {share['k-means']} and a constant label {share['constant label']}"
     typer.echo(f"{best}, puts {share[best]} of the images with their own digit; {others}.\n\n{table}\n")
-    typer.echo(one_line(f"Labels of every method: {output / 'labels.csv'}"))
-    typer.echo(one_line(f"Picture of {best}: {output / 'digits.png'}"))
-    typer.echo("Your own data: subspaces cluster FILE (a table, or a folder of images)")
+    tell(f"Labels of every method: {output / 'labels.csv'}", f"Picture of {best}: {output / 'digits.png'}")
+    tell("Your own data: subspaces cluster FILE (a table, or a folder of images)")
 
 
 def _fitted(X: Any, seed: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subspaces.app.cli import _options as options
-from subspaces.app.cli._common import one_line
+from subspaces.app.cli._common import tell
 from subspaces.app.cli._features import features_of_model, new_vectors
 from subspaces.app.cli._inputs import Inputs
 from subspaces.app.cli._options import Reading
@@ -91,13 +91,11 @@ def _read(inputs: Inputs, known: ModelReading, given: dict[str, Any]) -> Dataset
 
 
 def _say(title: str, labels: list[int], data: Dataset, output: Path | None) -> None:
-    typer.echo(one_line(f"{title}: {counted(len(labels), 'point')} in {counted(len(set(labels)), 'cluster')}"))
-    typer.echo(f"points in each cluster: {sizes_of(labels)}")
+    tell(f"{title}: {counted(len(labels), 'point')} in {counted(len(set(labels)), 'cluster')}")
+    tell(f"points in each cluster: {sizes_of(labels)}")
     if data.y is not None:
         from subspaces.metrics import score_table
 
         typer.echo(f"\n{score_table(data.y, {'predicted': labels})}\n")
-    for note in data.notes:
-        typer.echo(f"note: {one_line(note)}")
-    told = f"labels written to {output}" if output is not None else "no file written; -o labels.csv saves the labels"
-    typer.echo(one_line(told))
+    tell(*(f"note: {note}" for note in data.notes))
+    tell("no file written; -o labels.csv saves the labels" if output is None else f"labels written to {output}")

@@ -191,7 +191,8 @@ def drawn(plots: Sequence[Plot]) -> list[Picture]:
     for title, text, size, draw in plots:
         both = attempted(f"the plot '{title}'", partial(_in_both_looks, draw, size))
         if both is not None:
-            found.append(Picture(title, text, *both, round(DPI * size[0]), round(DPI * size[1])))
+            light, dark = both
+            found.append(Picture(title, text, light, dark, round(DPI * size[0]), round(DPI * size[1])))
     return found
 
 
