@@ -97,6 +97,7 @@ def test_refusals_leave_nothing_behind(scene, tmp_path):
     image = ("cluster", scene / "scene.hdr", "--image", "-k", 3)
     said = {
         ("-o", "map.csv"): "map cannot be written to the suffix '.csv'; choose one of .hdr, .tif",
+        ("-o", "map.dat"): "map cannot be written to the suffix '.dat'",
         ("--id", "x"): "--id: has no meaning for an image of spectra",
         ("--set", "color=true"): "--set color: has no meaning",
         ("--missing", "drop"): "pixels with NaN are left out",

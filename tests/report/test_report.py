@@ -424,14 +424,14 @@ def steps_of(content, command):
 
 
 def test_next_commands_keep_what_was_typed(content):
-    words = steps_of(
-        content, "subspaces cluster 'my table.csv' --ignore kind -k3 --seed=4 --report out.html --force -q"
-    )
-    kept = ["subspaces", "cluster", "my table.csv", "--ignore", "kind", "-k", "3", "--seed", "4"]
+    typed = "'my table.csv' --ignore kind --set header=true --set reg=1 -k3 --seed=4 --report out.html --force -q"
+    words = steps_of(content, f"subspaces cluster {typed}")
+    reading = ["my table.csv", "--ignore", "kind", "--set", "header=true"]
+    kept = ["subspaces", "cluster", *reading, "--set", "reg=1", "-k", "3", "--seed", "4"]
     assert words["Keep the result as a table"] == [[*kept, "-o", "my table-clusters.xlsx"]]
     assert words["Label new points"][0] == [*kept, "--save", "my table.skops"]
     assert words["Label new points"][1][:4] == ["subspaces", "predict", "my table.skops", "NEW"]
-    assert words["Try it with your own hands"] == [["subspaces", "explore", "my table.csv", "--ignore", "kind"]]
+    assert words["Try it with your own hands"] == [["subspaces", "explore", *reading]]
     (scored,) = words["Compare with what you know"]
     assert "--ignore" not in scored
     assert scored[scored.index("--label") + 1] == "kind"

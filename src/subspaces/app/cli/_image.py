@@ -35,8 +35,10 @@ def check_map(labels: Path | None, source: Path, force: bool) -> None:
     """Refuse a map that could not be written."""
     from subspaces.app.files import FileError, check_output
 
-    for file in map_files(labels, source):
-        check_output(file, force=force, source=source, suffixes=(*MAPS, ".dat"), what="map")
+    target, *others = map_files(labels, source)
+    for file in (target, *others):
+        suffixes = MAPS if file is target else (".dat", ".png")
+        check_output(file, force=force, source=source, suffixes=suffixes, what="map")
         if file.suffix.lower() in (".tif", ".tiff") and find_spec("rasterio") is None:
             raise FileError(file, 'GeoTIFF needs rasterio: pip install "subspaces[geo]" (or write .hdr)')
 
@@ -99,11 +101,11 @@ def run_image(task: Task) -> Run:
     seconds = perf_counter() - start
     found = ImageClusters(label_map(estimator.labels_, cube.mask, segments), estimator, X, segments, cube)
     summary = summarize(estimator, X)
-    imports = (
-        "from subspaces.applications.hyperspectral import image_features\nfrom subspaces.app.files import read_cube"
+    lines = (
+        "from subspaces.app.files import read_cube\n"
+        "from subspaces.applications.hyperspectral import image_features\n\n"
+        f"X = image_features(read_cube({str(file)!r}{keywords(named)}){keywords(own)})[0]"
     )
-    call = f"read_cube({str(file)!r}{keywords(named)})"
-    lines = f"{imports}\n\nX = image_features({call}{keywords(own)})[0]"
     return Run(_document(found, task.method, seconds, summary), estimator, None, summary, lines, found)
 
 
