@@ -148,7 +148,7 @@ def test_number_of_clusters_is_found_if_not_given(table):
     assert document["n_clusters"] == document["chosen"]["n_clusters"] == len(set(document["cluster"]))
     low, high = document["n_clusters_range"]
     assert low <= document["n_clusters"] <= high
-    other = found("cluster", table, *COLUMNS, "--method", "lsr1")
+    other = found("cluster", table, *COLUMNS, "-k", "auto", "--method", "lsr1")
     assert (other["parameters"]["n_clusters"], other["parameters"]["assign_labels"]) == (None, "modularity")
     shown = told("cluster", table, *COLUMNS)
     assert "the number was found; -k sets it" in shown

@@ -31,10 +31,12 @@ def test_labels(tracks, method, tmp_path):
     assert any("were missing and put in by a matrix of rank" in note for note in document["notes"])
 
 
-def test_what_is_given_stays(tracks):
+def test_what_is_given_stays_and_is_of_ktrr(tracks):
     document = found("cluster", tracks, "--motion", "-k", 2, "--set", "reg=0.1", "--set", "affine=false")
     assert document["parameters"]["reg"] == 0.1
     assert document["parameters"]["affine"] is False
+    for given in (("--scaling", "unit"), ("--set", "assign_labels=kmeans")):
+        assert found("cluster", tracks, "--motion", "-k", 2, *given)["method"] == "ktrr"
 
 
 def test_nothing_set_is_the_front_door(tracks):
@@ -43,11 +45,6 @@ def test_nothing_set_is_the_front_door(tracks):
     assert accuracy(np.repeat([0, 1], 40), document["cluster"]) > 0.95
     assert document["cluster"] == SubspaceClustering(2).fit_predict(load_motion(tracks).data).tolist()
     assert found("cluster", tracks, "--motion")["method"] == "auto"  # the number unknown
-
-
-@pytest.mark.parametrize("given", [["--scaling", "unit"], ["--set", "assign_labels=kmeans"]])
-def test_something_set_is_ktrr(tracks, given):
-    assert found("cluster", tracks, "--motion", "-k", 2, *given)["method"] == "ktrr"
 
 
 def test_tracks_that_do_not_look_like_it(tmp_path):

@@ -40,8 +40,5 @@ def test_a_column_is_clustered_shown_and_labelled_anew(table):
     told("predict", folder / "m.skops", table, "--text", "said", "-o", folder / "again.csv")
     first, again = ((folder / name).read_text().splitlines()[1:] for name in ("l.csv", "again.csv"))
     assert [line.split(",")[1] for line in first] == [line.split(",")[1] for line in again]
-
-
-def test_json_has_the_words(table):
     document = found("cluster", table, "--text", "said", "-k", 2, "--features", "tfidf")
     assert all(row["words"] for row in document["clusters"])

@@ -88,7 +88,7 @@ def as_option(name: str, value: Any = None) -> str:
         text = str(value).lower() if isinstance(value, bool) else str(value)
         return f"--set {name}" if value is None else f"--set {shlex.quote(f'{name}={text}')}"
     values = [] if value is None or isinstance(value, bool) else [value] if isinstance(value, str) else value
-    option = "--" + name.replace("_", "-")
+    option = "--seed" if name == "random_state" else "--" + name.replace("_", "-")
     return " ".join(f"{option} {shlex.quote(item)}" for item in values) or option
 
 

@@ -73,7 +73,7 @@ def for_motion(task: Task, X: Any) -> Task:
     if "affine" not in known:
         return replace(task, method=method)
     setting: dict[str, Any] = {"affine": True}
-    if isinstance(task.n_clusters, int) and "graph" not in task.parameters:
+    if task.n_clusters is not None and "graph" not in task.parameters:
         kept = {name: known[name] for name in ("n_nonzero", "assign_labels") if name in known}
         own = next((found for weight, found in SETTINGS.items() if weight in known), {})
         setting |= {**kept, "scaling": "none", **own}

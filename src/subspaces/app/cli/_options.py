@@ -180,10 +180,10 @@ def size_in_bytes(text: str | None) -> int | None:
     return size
 
 
-def number_of_clusters(text: str | None) -> int | str | None:
-    """Return the number of clusters, or "auto"."""
+def number_of_clusters(text: str | None) -> int | None:
+    """Return the number of clusters; None where it is to be found."""
     if text is None or text == AUTO:
-        return text
+        return None
     try:
         return int(text)
     except ValueError:

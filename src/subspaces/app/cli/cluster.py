@@ -12,7 +12,7 @@ import typer
 from subspaces import registry
 from subspaces.app.cli import _options as options
 from subspaces.app.cli import _stream
-from subspaces.app.cli._common import limited_threads, refuse
+from subspaces.app.cli._common import as_option, limited_threads, refuse
 from subspaces.app.cli._features import Features, features_in_python
 from subspaces.app.cli._image import run_image
 from subspaces.app.cli._inputs import Inputs
@@ -168,7 +168,7 @@ def cluster(
     if as_json:
         typer.echo(json.dumps(as_document(run), allow_nan=False))
     elif not quiet:
-        say(run, written, found=k in (None, AUTO))
+        say(run, written, found=k is None)
 
 
 def _checked_kind(
@@ -201,8 +201,7 @@ def _parameters(typed: dict[str, Any], assigned: dict[str, Any]) -> dict[str, An
     """Return the parameters given by options of their own and by ``--set``; none by both."""
     given = {name: value for name, value in typed.items() if value is not None}
     for name in given.keys() & assigned.keys():
-        by = "--seed" if name == "random_state" else f"--{name}"
-        raise refuse("--set", f"{name} is given by {by} already")
+        raise refuse("--set", f"{name} is given by {as_option(name)} already")
     return given | assigned
 
 
