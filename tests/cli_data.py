@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -20,6 +21,18 @@ FIXED = f"{KTRR_OPTIONS}kmeans".split()
 
 def run(*arguments, **options):
     return CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="subspaces", **options)
+
+
+def told(*arguments, **options):
+    """What a command that does its work prints to standard output."""
+    result = run(*arguments, **options)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def found(*arguments, **options):
+    """The JSON document of a command that does its work."""
+    return json.loads(told(*arguments, "--json", **options))
 
 
 def environment(**more):
@@ -50,3 +63,13 @@ def write_rings(folder):
     path = folder / "rings.csv"
     frame.to_csv(path, index=False)
     return path
+
+
+def write_images(folder, images):
+    """Pictures as PNG files, by name."""
+    from PIL import Image
+
+    for name, pixels in images.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(folder / name, format="PNG")
+    return folder

@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 
+from cli_data import write_images
 from subspaces import EKTRR, KTRR, SubspaceClustering
 from subspaces.app.files import read_table
 from subspaces.datasets import make_subspaces
@@ -33,11 +34,6 @@ def names(told):
     return list(dict.fromkeys(name for name, _, _ in told))
 
 
-def test_nobody_is_told_where_nobody_listens():
-    with phase("Reading", 3) as step:
-        step()
-
-
 def test_whoever_is_inside_a_phase_that_counts_is_not_heard():
     def work():
         with phase("Outer"), phase("Counted", 2) as step:
@@ -50,33 +46,24 @@ def test_whoever_is_inside_a_phase_that_counts_is_not_heard():
     assert heard(work) == [("Outer", 0, None), ("Counted", 0, 2), ("Counted", 1, 2), ("Counted", 2, 2)]
 
 
-def test_a_total_may_become_known_on_the_way():
+def test_threads_count_together_and_a_total_may_become_known_on_the_way():
     def work():
-        with phase("Vectors") as step:
-            step(2, of=7)
-
-    assert heard(work) == [("Vectors", 0, None), ("Vectors", 2, 7)]
-
-
-def test_threads_count_together():
-    def work():
-        with phase("Counted", 400) as step:
-            threads = [threading.Thread(target=lambda: [step() for _ in range(100)]) for _ in range(4)]
+        with phase("Counted") as step:
+            threads = [threading.Thread(target=lambda: [step(of=400) for _ in range(100)]) for _ in range(4)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
 
-    assert [done for _, done, _ in heard(work)] == list(range(401))
+    assert heard(work) == [("Counted", 0, None), *(("Counted", done, 400) for done in range(1, 401))]
 
 
 def test_a_fit_names_its_stages(X):
     told = names(heard(lambda: KTRR(3).fit(X)))
     stages = ["Comparing the points", "Representing each point by others", "Making the graph", "Embedding the graph"]
     assert told == ["Putting the points in order", *stages, "Cutting the graph"]
-    assert {"Taking a sample", "Labelling the other points"} <= set(
-        names(heard(lambda: EKTRR(3, n_landmarks=60).fit(X)))
-    )
+    sampled = names(heard(lambda: EKTRR(3, n_landmarks=60).fit(X)))
+    assert {"Taking a sample", "Labelling the other points"} <= set(sampled)
 
 
 def test_the_search_counts_its_settings_and_draws(X):
@@ -91,9 +78,7 @@ def test_the_search_counts_its_settings_and_draws(X):
 
 
 def test_images_are_counted_as_they_are_read(tmp_path):
-    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed: pip install subspaces[app]")
-    for i in range(3):
-        image.fromarray(np.full((4, 4), 50 * i, dtype=np.uint8)).save(tmp_path / f"{i}.png")
+    write_images(tmp_path, {f"{i}.png": np.full((4, 4), 50 * i) for i in range(3)})
     told = heard(lambda: read_table(tmp_path))
     assert ("Looking at the images", 3, 3) in told
     assert told[-1] == ("Reading the images", 3, 3)

@@ -14,17 +14,12 @@ import pytest
 from sklearn.datasets import load_iris
 
 import subspaces
-from cli_data import COLUMNS, environment, fails, run, write_rings
+from cli_data import COLUMNS, environment, fails, found, run, told
 from method_data import METHODS
 from subspaces import SSC, SubspaceClustering, registry
 from subspaces.app.cli import _options
 
 IRIS = load_iris().data[::3]
-
-
-@pytest.fixture
-def table(tmp_path):
-    return write_rings(tmp_path)
 
 
 # ------------------------------------------------------------------ help and version
@@ -50,10 +45,10 @@ def test_help_imports_nothing_heavy(arguments):
 @pytest.mark.parametrize("rich", ["1", "0"])
 def test_help_shows_brackets_as_they_are(rich):
     command = [sys.executable, "-m", "subspaces.app.cli", "cluster", "--help"]
-    found = subprocess.run(
+    shown = subprocess.run(
         command, capture_output=True, text=True, check=True, env=environment(TYPER_USE_RICH=rich, COLUMNS="200")
     )
-    words = " ".join(found.stdout.replace("│", " ").split())
+    words = " ".join(shown.stdout.replace("│", " ").split())
     assert 'pip install "subspaces[images]"' in words
     assert 'pip install "subspaces[text]"' in words
     assert "\\[" not in words
@@ -70,8 +65,7 @@ def test_options_offer_what_the_library_has():
 
 def test_cluster_writes_labels_and_says_so(table, tmp_path):
     result = run("cluster", table, "-k", 3, *COLUMNS, "-o", tmp_path / "labels.csv")
-    assert result.exit_code == 0, result.output
-    assert result.stderr == ""
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
     written = pd.read_csv(tmp_path / "labels.csv")
     assert list(written) == ["id", "cluster", "confidence", "second_cluster", "margin", "fits_nowhere"]
     assert written["id"].tolist() == [f"p{i}" for i in range(90)]
@@ -86,7 +80,7 @@ def test_cluster_writes_labels_and_says_so(table, tmp_path):
 
 def test_json_is_one_document(table):
     result = run("cluster", table, "-k", 3, *COLUMNS, "--json", "--seed", 4, "--set", "reg=0.5")
-    assert result.exit_code == 0
+    assert (result.exit_code, result.stderr) == (0, "")
     document = json.loads(result.stdout)
     assert document["version"] == subspaces.__version__
     assert document["source"] == str(table)
@@ -97,7 +91,13 @@ def test_json_is_one_document(table):
     assert document["chosen"]["kernel"] in document["reason"]
     assert set(document["timings"]) >= {"selection", "kernel", "coefficients", "graph", "cut"}
     assert 0 <= document["scores"]["accuracy"] <= 1
-    assert result.stderr == ""
+
+
+def recorded(cls, monkeypatch):
+    """The parameters of every fit of a class from now on."""
+    seen, original = [], cls.fit
+    monkeypatch.setattr(cls, "fit", lambda self, X, y=None: seen.append(self.get_params()) or original(self, X))
+    return seen
 
 
 @pytest.mark.parametrize("name", ["ktrr", "trr", "ssc", "sc", "kasp"])
@@ -105,91 +105,69 @@ def test_a_method_is_the_class_of_that_name(name, tmp_path, monkeypatch):
     """The parameters, and so the labels, are those of the class; nothing is chosen or scaled unasked."""
     cls = registry.load(name)
     pd.DataFrame(IRIS, columns=list("abcd")).to_csv(tmp_path / "iris.csv", index=False)
-    seen, original = [], cls.fit
-    monkeypatch.setattr(cls, "fit", lambda self, X, y=None: seen.append(self.get_params()) or original(self, X))
-    result = run("cluster", tmp_path / "iris.csv", "-k", 3, "--method", name, "--json")
-    assert result.exit_code == 0, result.output
+    seen = recorded(cls, monkeypatch)
+    document = found("cluster", tmp_path / "iris.csv", "-k", 3, "--method", name)
     assert seen == [cls(3).get_params()]
-    assert json.loads(result.stdout)["cluster"] == cls(3).fit(IRIS).labels_.tolist()
+    assert document["cluster"] == cls(3).fit(IRIS).labels_.tolist()
 
 
 def test_nothing_given_is_the_front_door(table):
     """The same labels as in Python, to the last one; what is given stays."""
     X = np.loadtxt(table, delimiter=",", skiprows=1, usecols=range(1, 10))
-    document = json.loads(run("cluster", table, "-k", 3, *COLUMNS, "--json").stdout)
+    document = found("cluster", table, "-k", 3, *COLUMNS)
     assert document["cluster"] == SubspaceClustering(3).fit(X).labels_.tolist()
     assert document["winner"] in ("KTRR", "SC")
-    fast = json.loads(run("cluster", table, *COLUMNS, "--effort", "fast", "--json").stdout)
+    fast = found("cluster", table, *COLUMNS, "--effort", "fast")
     assert fast["cluster"] == SubspaceClustering(effort="fast").fit(X).labels_.tolist()
-    given = json.loads(run("cluster", table, *COLUMNS, "--set", "reg=1", "--effort", "fast", "--json").stdout)
+    given = found("cluster", table, *COLUMNS, "--set", "reg=1", "--effort", "fast")
     assert given["cluster"] == SubspaceClustering(effort="fast", reg=1).fit(X).labels_.tolist()
 
 
 def test_any_parameter_can_be_set(table, monkeypatch):
-    seen = []
-    original = SSC.fit
-    monkeypatch.setattr(SSC, "fit", lambda self, X, y=None: seen.append(self.get_params()) or original(self, X))
-    assigned = [
-        "error_weight=50",
-        "affine=True",
-        "tol=1e-3",
-        "graph=column",
-        "graph_params={'n_nonzero': 4}",
-    ]
+    seen = recorded(SSC, monkeypatch)
+    assigned = ("error_weight=50", "affine=True", "tol=1e-3", "graph=column", "graph_params={'n_nonzero': 4}")
     options = [word for text in assigned for word in ("--set", text)]
-    result = run(
-        "cluster", table, "-k", 3, *COLUMNS, "--method", "ssc", *options, "--scaling", "none", "--seed", 2, "--json"
-    )
-    assert result.exit_code == 0, result.output
+    more = ("--scaling", "none", "--seed", 2)
+    document = found("cluster", table, "-k", 3, *COLUMNS, "--method", "ssc", *options, *more)
     values = {"error_weight": 50, "affine": True, "tol": 1e-3, "graph": "column", "graph_params": {"n_nonzero": 4}}
     assert seen == [SSC(3, **values, scaling=None, random_state=2).get_params()]
-    assert json.loads(result.stdout)["parameters"]["graph_params"] == {"n_nonzero": 4}
+    assert document["parameters"]["graph_params"] == {"n_nonzero": 4}
 
 
 def test_the_choice_is_explained(table):
-    result = run("cluster", table, *COLUMNS, "-k", "auto", "--set", "kernel=auto", "--set", "reg=0.5")
-    assert result.exit_code == 0, result.output
-    line = next(line for line in result.stdout.splitlines() if line.startswith("how this was chosen: "))
+    shown = told("cluster", table, *COLUMNS, "-k", "auto", "--set", "kernel=auto", "--set", "reg=0.5")
+    line = next(line for line in shown.splitlines() if line.startswith("how this was chosen: "))
     assert "kernel" in line
     assert "reg 0.5" in line
-    assert " auto" not in result.stdout  # the settled values are shown, not the word
-
-
-def test_parameters_are_chosen_unless_set(table):
-    options = ["--set", "reg=0.5", "--set", "n_nonzero=4", "--set", "assign_labels=auto"]
-    result = run("cluster", table, "-k", 3, *COLUMNS, *options, "--scaling", "unit", "--json", "--threads", 1)
-    expected = SubspaceClustering(3, reg=0.5, n_nonzero=4, scaling="unit").get_params()
-    assert json.loads(result.stdout)["parameters"] == expected
+    assert " auto" not in shown  # the settled values are shown, not the word
 
 
 def test_number_of_clusters_is_found_if_not_given(table):
-    result = run("cluster", table, *COLUMNS, "--json")
-    document = json.loads(result.stdout)
+    document = found("cluster", table, *COLUMNS)
     assert document["parameters"]["n_clusters"] is None
     assert document["n_clusters"] == document["chosen"]["n_clusters"] == len(set(document["cluster"]))
     low, high = document["n_clusters_range"]
     assert low <= document["n_clusters"] <= high
-    other = json.loads(run("cluster", table, *COLUMNS, "--method", "lsr1", "--json").stdout)
+    other = found("cluster", table, *COLUMNS, "-k", "auto", "--method", "lsr1")
     assert (other["parameters"]["n_clusters"], other["parameters"]["assign_labels"]) == (None, "modularity")
-    result = run("cluster", table, *COLUMNS)
-    assert "the number was found; -k sets it" in result.stdout
-    assert "-o labels.csv saves the labels" in result.stdout
+    shown = told("cluster", table, *COLUMNS)
+    assert "the number was found; -k sets it" in shown
+    assert "-o labels.csv saves the labels" in shown
 
 
 def test_notes_reach_the_reader(tmp_path):
     rng = np.random.default_rng(0)
-    path = tmp_path / "x.npz"
-    np.savez(path, X=rng.integers(100, size=(30, 5)), y=np.arange(30) % 2, scale=0.01)
-    result = run("cluster", path, "-k", 2)
-    assert "note: the file also holds 'y', one value per point: --label y scores it" in result.stdout
-    assert "note: the points were multiplied by the file's scale 0.01" in result.stdout
-    assert "constant label" not in result.stdout
+    np.savez(tmp_path / "x.npz", X=rng.integers(100, size=(30, 5)), y=np.arange(30) % 2, scale=0.01)
+    shown = told("cluster", tmp_path / "x.npz", "-k", 2)
+    assert "note: the file also holds 'y', one value per point: --label y scores it" in shown
+    assert "note: the points were multiplied by the file's scale 0.01" in shown
+    assert "constant label" not in shown
 
 
 def test_precomputed_kernel(tmp_path):
     X = np.random.default_rng(0).normal(size=(20, 3))
     np.save(tmp_path / "k.npy", X @ X.T)
-    assert run("cluster", tmp_path / "k.npy", "-k", 2, "--set", "kernel=precomputed").exit_code == 0
+    told("cluster", tmp_path / "k.npy", "-k", 2, "--set", "kernel=precomputed")
     np.save(tmp_path / "x.npy", X)
     fails("cluster", tmp_path / "x.npy", "-k", 2, "--set", "kernel=precomputed", code=1)
 
@@ -197,8 +175,7 @@ def test_precomputed_kernel(tmp_path):
 def test_threads_are_limited(table, monkeypatch):
     from threadpoolctl import threadpool_info
 
-    seen = []
-    original = SubspaceClustering.fit
+    seen, original = [], SubspaceClustering.fit
 
     def fit(self, X, y=None):
         seen.append({pool["num_threads"] for pool in threadpool_info()} | {int(os.environ["OMP_NUM_THREADS"])})
@@ -206,12 +183,12 @@ def test_threads_are_limited(table, monkeypatch):
 
     monkeypatch.setattr(SubspaceClustering, "fit", fit)
     before = dict(os.environ)
-    assert run("cluster", table, "-k", 3, *COLUMNS, "--threads", 1).exit_code == 0
+    told("cluster", table, "-k", 3, *COLUMNS, "--threads", 1)
     assert seen == [{1}]
     assert dict(os.environ) == before
 
 
-# ------------------------------------------------------------------ demo
+# ------------------------------------------------------------------ demo and methods
 
 
 def test_demo_prints_a_table_and_writes_files(tmp_path):
@@ -220,27 +197,21 @@ def test_demo_prints_a_table_and_writes_files(tmp_path):
     assert (result.exit_code, result.stderr) == (0, ""), result.output
     assert "\nKTRR, cut by modularity, puts 94 % of the images with their own digit; k-means " in result.stdout
     names = ["k-means", "spectral clustering (10 neighbours)", "KTRR, cut by k-means", "KTRR, cut by modularity"]
-    for name in (*names, "constant label"):
-        assert f"\n{name} " in result.stdout
+    assert all(f"\n{name} " in result.stdout for name in (*names, "constant label"))
     labels = pd.read_csv(folder / "labels.csv")
     assert list(labels) == ["row", "digit", *names]
     assert len(labels) == 1797
     assert (folder / "digits.png").read_bytes().startswith(b"\x89PNG")
     assert sorted(file.name for file in folder.iterdir()) == ["digits.png", "labels.csv"]
-
-
-def test_demo_folder_must_be_one(table):
-    assert "the folder cannot be made" in fails("demo", "-o", table)
+    assert "the folder cannot be made" in fails("demo", "-o", folder / "labels.csv")
 
 
 def test_methods_lists_every_estimator():
-    result = run("methods")
-    assert result.exit_code == 0
+    shown = told("methods")
     for name, cls in METHODS.items():
-        assert f"{name}: " in result.stdout
-        assert cls.reference in result.stdout
-        assert cls.cost in result.stdout
-    document = json.loads(run("methods", "--json").stdout)
-    assert set(document) == set(METHODS)
-    assert "Parameters" in run("methods", "ssc").stdout
-    assert run("methods", "nope").exit_code == 2
+        assert f"{name}: " in shown
+        assert cls.reference in shown
+        assert cls.cost in shown
+    assert set(found("methods")) == set(METHODS)
+    assert "Parameters" in told("methods", "ssc")
+    assert "'nope' is not one of" in fails("methods", "nope")

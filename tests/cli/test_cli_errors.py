@@ -10,13 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli_data import COLUMNS, fails, run, write_rings
+from cli_data import COLUMNS, fails, run, told
 from subspaces import KTRR, SubspaceClustering
-
-
-@pytest.fixture
-def table(tmp_path):
-    return write_rings(tmp_path)
 
 
 def test_file_errors_are_one_line(table, tmp_path):
@@ -87,7 +82,7 @@ def test_existing_output_is_kept_without_force(table, tmp_path, monkeypatch):
     assert "input file" in fails("cluster", table, "-k", 3, *COLUMNS, "-o", table, "--force")
     assert out.read_text() == "precious"
     monkeypatch.undo()
-    assert run("cluster", table, "-k", 3, *COLUMNS, "-o", out, "--force").exit_code == 0
+    told("cluster", table, "-k", 3, *COLUMNS, "-o", out, "--force")
     assert out.read_text().startswith("id,cluster,confidence,")
 
 
@@ -96,8 +91,11 @@ def test_existing_output_is_kept_without_force(table, tmp_path, monkeypatch):
     [
         (ValueError("bad\nnews [red]x[/red] \x1b[31m"), 1, "error: bad news [red]x[/red] \\x1b[31m"),
         (MemoryError("the 9 × 9 matrix needs 1 TiB."), 1, "error: not enough memory; the 9 × 9 matrix needs"),
+        (MemoryError(), 1, "error: not enough memory; use fewer points"),
         (np.linalg.LinAlgError("singular"), 1, "error: singular"),
-        (RuntimeError(), 1, "error: RuntimeError"),
+        (RuntimeError(), 1, "error: RuntimeError (--debug shows where)"),
+        (ImportError("no module\nnamed x"), 1, "error: no module named x; is the installation complete?"),
+        (OSError(28, "No space left on device", "out.csv"), 1, "error: out.csv: No space left on device"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )
@@ -107,8 +105,7 @@ def test_failures_end_in_one_line_and_no_file(table, tmp_path, monkeypatch, erro
 
     monkeypatch.setattr(SubspaceClustering, "fit", fit)
     result = run("cluster", table, "-k", 3, *COLUMNS, "-o", tmp_path / "labels.csv")
-    assert result.exit_code == code
-    assert result.stdout == ""
+    assert (result.exit_code, result.stdout) == (code, "")
     (line,) = result.stderr.splitlines()
     assert line.startswith(expected)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["rings.csv"]
@@ -124,10 +121,8 @@ def test_failed_writing_ends_in_one_line(table, tmp_path, monkeypatch):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["rings.csv"]
 
 
-@pytest.mark.parametrize("how", ["option", "environment"])
-def test_debug_shows_the_traceback(table, how):
-    arguments = ["cluster", table, "-k", 3, *(["--debug"] if how == "option" else [])]
-    result = run(*arguments, env={"SUBSPACES_DEBUG": "1"} if how == "environment" else None)
+def test_debug_shows_the_traceback(table):
+    result = run("cluster", table, "-k", 3, "--debug")
     assert result.exit_code == 2
     assert "Traceback" in result.stderr
     assert result.stderr.splitlines()[-1].startswith("error: ")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from cli_data import COLUMNS, fails, run, write_rings
+from cli_data import COLUMNS, fails, found, told, write_images, write_rings
 from subspaces.app.files import write_labels
 
 pytest.importorskip("skops")
@@ -23,17 +22,15 @@ def folder(tmp_path_factory):
     new = np.arange(90) % 3 == 0
     frame[~new].to_csv(folder / "old.csv", index=False)
     frame[new].to_csv(folder / "new.csv", index=False)
-    result = run("cluster", folder / "old.csv", "-k", 3, *COLUMNS, "--save", folder / "m.skops", "-o", folder / "o.csv")
-    assert result.exit_code == 0, result.output
-    assert f"model written to {folder / 'm.skops'}; subspaces predict" in result.stdout
+    shown = told("cluster", folder / "old.csv", "-k", 3, *COLUMNS, "--save", folder / "m.skops", "-o", folder / "o.csv")
+    assert f"model written to {folder / 'm.skops'}; subspaces predict" in shown
     return folder
 
 
 def test_new_points_get_the_labels_of_their_kind(folder, tmp_path):
-    result = run("predict", folder / "m.skops", folder / "new.csv", "-o", tmp_path / "labels.csv")
-    assert result.exit_code == 0, result.output
-    assert f"{folder / 'new.csv'}: 30 points in 3 clusters" in result.stdout
-    assert "points in each cluster: 0: 10, 1: 10, 2: 10" in result.stdout
+    shown = told("predict", folder / "m.skops", folder / "new.csv", "-o", tmp_path / "labels.csv")
+    assert f"{folder / 'new.csv'}: 30 points in 3 clusters" in shown
+    assert "points in each cluster: 0: 10, 1: 10, 2: 10" in shown
     labels = pd.read_csv(tmp_path / "labels.csv")
     assert list(labels) == ["id", "cluster"]
     assert labels["id"].tolist() == pd.read_csv(folder / "new.csv")["name"].tolist()
@@ -45,21 +42,20 @@ def test_new_points_get_the_labels_of_their_kind(folder, tmp_path):
 def test_the_same_columns_in_another_order_are_found_by_name(folder, tmp_path):
     """Also where the file has just as many columns as the model."""
     frame = pd.read_csv(folder / "new.csv").drop(columns=["name", "species"])
-    expected = json.loads(run("predict", folder / "m.skops", folder / "new.csv", "--json").stdout)["cluster"]
+    expected = found("predict", folder / "m.skops", folder / "new.csv")["cluster"]
     frame[frame.columns[::-1]].to_csv(tmp_path / "turned.csv", index=False)
-    result = run("predict", folder / "m.skops", tmp_path / "turned.csv", "--json")
-    assert json.loads(result.stdout)["cluster"] == expected
-    piped = run("predict", folder / "m.skops", "-", "--json", input=(folder / "new.csv").read_bytes())
-    assert json.loads(piped.stdout)["cluster"] == expected
+    assert found("predict", folder / "m.skops", tmp_path / "turned.csv")["cluster"] == expected
+    piped = found("predict", folder / "m.skops", "-", input=(folder / "new.csv").read_bytes())
+    assert piped["cluster"] == expected
     renamed = frame.rename(columns={"x1": "X1", "x4": "X4"})
     renamed.to_csv(tmp_path / "renamed.csv", index=False)
     line = fails("predict", folder / "m.skops", tmp_path / "renamed.csv")
     assert "2 columns are missing: 'x1', 'x4', and 'X1', 'X4' are not known" in line
     frame.assign(more=1.0).to_csv(tmp_path / "more.csv", index=False)
-    assert "note: not used: 'more'" in run("predict", folder / "m.skops", tmp_path / "more.csv").stdout
+    assert "note: not used: 'more'" in told("predict", folder / "m.skops", tmp_path / "more.csv")
     frame.to_csv(tmp_path / "bare.csv", index=False, header=False)
-    result = run("predict", folder / "m.skops", tmp_path / "bare.csv", "-o", tmp_path / "labels.csv")
-    assert "note: there are no names of columns: they are taken in the order of the model's" in result.stdout
+    shown = told("predict", folder / "m.skops", tmp_path / "bare.csv", "-o", tmp_path / "labels.csv")
+    assert "note: there are no names of columns: they are taken in the order of the model's" in shown
     assert pd.read_csv(tmp_path / "labels.csv")["cluster"].tolist() == expected
 
 
@@ -70,19 +66,18 @@ def test_ids_are_no_columns_of_a_model(folder, tmp_path):
     frame["Ring"] = np.arange(len(frame)) ** 2
     frame["Date"] = "2024-05-03"
     frame.to_csv(tmp_path / "old.csv", index=False)
-    result = run(
-        "cluster", tmp_path / "old.csv", "-k", 3, "--save", tmp_path / "m.skops", "-o", tmp_path / "labels.csv"
-    )
-    assert "note: left out: any (id), Ring (id), Date (date); --keep any uses it all the same" in result.stdout
-    assert "9 features" in result.stdout
+    saved = ("--save", tmp_path / "m.skops", "-o", tmp_path / "labels.csv")
+    shown = told("cluster", tmp_path / "old.csv", "-k", 3, *saved)
+    assert "note: left out: any (id), Ring (id), Date (date); --keep any uses it all the same" in shown
+    assert "9 features" in shown
     labels = pd.read_csv(tmp_path / "labels.csv")
     assert labels["id"].tolist() == list(range(60))
     frame.assign(any=0.5).to_csv(tmp_path / "new.csv", index=False)
-    result = json.loads(run("predict", tmp_path / "m.skops", tmp_path / "new.csv", "--json").stdout)
+    result = found("predict", tmp_path / "m.skops", tmp_path / "new.csv")
     assert result["cluster"] == labels["cluster"].tolist()
     assert result["id"] == [str(i**2) for i in range(60)]  # the only column there that looks like names
-    kept = run("cluster", tmp_path / "old.csv", "-k", 3, "--keep", "any", "--save", tmp_path / "k.skops")
-    assert "10 features" in kept.stdout
+    kept = told("cluster", tmp_path / "old.csv", "-k", 3, "--keep", "any", "--save", tmp_path / "k.skops")
+    assert "10 features" in kept
     assert "1 column is missing: 'any'" in fails("predict", tmp_path / "k.skops", folder / "new.csv")
 
 
@@ -92,11 +87,11 @@ def test_advice_on_new_files_can_be_followed(folder, tmp_path):
     frame.assign(x2=frame["x2"].where(frame.index > 3)).to_csv(tmp_path / "gaps.csv", index=False)
     line = fails("predict", folder / "m.skops", tmp_path / "gaps.csv")
     assert line.endswith("--missing mean or --missing median")
-    assert run("predict", folder / "m.skops", tmp_path / "gaps.csv", "--missing", "median").exit_code == 0
+    told("predict", folder / "m.skops", tmp_path / "gaps.csv", "--missing", "median")
     frame.assign(x2="a").to_csv(tmp_path / "text.csv", index=False)
     assert "'a' is not a number; correct" in fails("predict", folder / "m.skops", tmp_path / "text.csv")
-    scored = run("predict", folder / "m.skops", folder / "new.csv", "--label", "species")
-    assert re.search(r"^predicted +100\.0 ", scored.stdout, flags=re.M)
+    scored = told("predict", folder / "m.skops", folder / "new.csv", "--label", "species")
+    assert re.search(r"^predicted +100\.0 ", scored, flags=re.M)
     assert "'reg' is not one of header" in fails("predict", folder / "m.skops", folder / "new.csv", "--set", "reg=1")
 
 
@@ -120,41 +115,21 @@ def test_models_are_written_where_they_can_be(folder, tmp_path):
 
 
 def test_one_new_image_is_enough(tmp_path):
-    Image = pytest.importorskip("PIL.Image")
     rng = np.random.default_rng(0)
-    for kind in range(2):
-        for i in range(8):
-            pixels = np.zeros((40, 30, 3))
-            pixels[:, :, kind] = np.linspace(60, 250, 30) + 3 * rng.normal(size=(40, 30))
-            (tmp_path / "photos").mkdir(exist_ok=True)
-            Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(tmp_path / "photos" / f"{kind}_{i}.png")
-    model = tmp_path / "m.skops"
-    result = run(
-        "cluster",
-        tmp_path / "photos",
-        "-k",
-        2,
-        "--set",
-        "color=true",
-        "--set",
-        "image_size=9x8",
-        "--save",
-        model,
-        "--json",
-    )
-    assert result.exit_code == 0, result.output
-    labels = json.loads(result.stdout)["cluster"]
+    images = {f"{kind}_{i}.png": np.zeros((40, 30, 3)) for kind in range(2) for i in range(8)}
+    for name, pixels in images.items():
+        pixels[:, :, int(name[0])] = np.linspace(60, 250, 30) + 3 * rng.normal(size=(40, 30))
+    photos, model = write_images(tmp_path / "photos", images), tmp_path / "m.skops"
+    given = ("--set", "color=true", "--set", "image_size=9x8", "--save", model)
+    labels = found("cluster", photos, "-k", 2, *given)["cluster"]
     for name, expected in (("0_3.png", labels[3]), ("1_3.png", labels[11])):
-        result = run("predict", model, tmp_path / "photos" / name, "--json")
-        assert result.exit_code == 0, result.output
-        assert json.loads(result.stdout)["cluster"] == [expected]
-    assert json.loads(run("predict", model, tmp_path / "photos", "--json").stdout)["cluster"] == labels
+        assert found("predict", model, photos / name)["cluster"] == [expected]
+    assert found("predict", model, photos)["cluster"] == labels
 
 
 # ------------------------------------------------------------------ compare
 
 LABELS = np.array([0, 0, 0, 1, 1, 1, 2, 2])
-SUFFIXES = [".csv", ".tsv", ".json", ".npy", ".parquet", ".xlsx"]
 
 
 @pytest.fixture
@@ -170,65 +145,51 @@ def runs(tmp_path):
 
 
 def test_two_runs(runs):
-    result = run("compare", runs / "a.csv", runs / "b.csv")
-    assert result.exit_code == 0, result.output
-    assert "a.csv: 8 points, 3 clusters" in result.stdout
-    said, *_, line = [line for line in result.stdout.splitlines() if line.startswith("a.csv and b.csv")]
-    assert said == result.stdout.splitlines()[0] == "a.csv and b.csv agree on 87.5 % of the points."
+    shown = told("compare", runs / "a.csv", runs / "b.csv")
+    assert "a.csv: 8 points, 3 clusters" in shown
+    said, *_, line = [line for line in shown.splitlines() if line.startswith("a.csv and b.csv")]
+    assert said == shown.splitlines()[0] == "a.csv and b.csv agree on 87.5 % of the points."
     assert line.split()[3:5] == ["8", "87.5"]
 
 
 def test_runs_against_the_truth(runs):
-    document = json.loads(
-        run("compare", runs / "a.csv", runs / "b.csv", runs / "truth.csv", "--label", "species", "--json").stdout
-    )
+    files = [runs / f"{name}.csv" for name in ("a", "b", "truth")]
+    document = found("compare", *files, "--label", "species")
     assert [pair["files"] for pair in document["pairs"]] == [["a.csv", "b.csv"]]
     assert [entry["accuracy"] for entry in document["truth"]] == [1.0, 0.875]
-    result = run("compare", runs / "a.csv", runs / "truth.csv", "--truth", "species")
-    assert result.stdout.startswith("a.csv agrees with species on 100.0 % of the points.\n")
-    assert "against species" in result.stdout
-    assert "agreement" not in result.stdout
-    result = run("compare", *(runs / f"{name}.csv" for name in ("a", "b", "truth")), "--truth", "species")
+    shown = told("compare", runs / "a.csv", runs / "truth.csv", "--truth", "species")
+    assert shown.startswith("a.csv agrees with species on 100.0 % of the points.\n")
+    assert "against species" in shown
+    assert "agreement" not in shown
+    shown = told("compare", *files, "--truth", "species")
     said = "a.csv and b.csv agree on 87.5 % of the points; they agree with species on 87.5 to 100.0 %."
-    assert result.stdout.splitlines()[0] == said
+    assert shown.splitlines()[0] == said
     assert "no file has a column 'kind'" in fails("compare", runs / "a.csv", runs / "b.csv", "--label", "kind")
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", [".tsv", ".json", ".npy", ".parquet", ".xlsx"])
 def test_all_formats_of_labels(tmp_path, suffix):
-    if suffix == ".xlsx":
-        pytest.importorskip("openpyxl")
     rows = {"rows": np.arange(8), "n_rows": 9}
     write_labels(tmp_path / "a.csv", LABELS, **rows)
-    write_labels(tmp_path / f"b{suffix}", LABELS, **rows, force=True)
-    if suffix != ".csv":
-        document = json.loads(run("compare", tmp_path / "a.csv", tmp_path / f"b{suffix}", "--json").stdout)
-        assert document["pairs"] == [
-            {"files": ["a.csv", f"b{suffix}"], "n_samples": 8, "accuracy": 1.0, "ari": 1.0, "nmi": 1.0}
-        ]
+    write_labels(tmp_path / f"b{suffix}", LABELS, **rows)
+    (pair,) = found("compare", tmp_path / "a.csv", tmp_path / f"b{suffix}")["pairs"]
+    assert pair == {"files": ["a.csv", f"b{suffix}"], "n_samples": 8, "accuracy": 1.0, "ari": 1.0, "nmi": 1.0}
 
 
 def test_label_files_that_cannot_be_compared(runs, tmp_path):
-    a = runs / "a.csv"
-    assert "needs two or more label files; got 1" in fails("compare", a)
-    (tmp_path / "c.csv").write_text("x,y\n1,2\n")
-    assert "no column is called 'cluster', 'label', 'labels'; the columns are 'x', 'y'" in fails(
-        "compare", a, tmp_path / "c.csv"
-    )
-    np.save(tmp_path / "c.npy", LABELS[:5])
-    assert "5 labels, and a.csv has 8; files without ids" in fails("compare", a, tmp_path / "c.npy")
-    write_labels(tmp_path / "d.csv", LABELS[:3], ids=["q1", "q2", "p0"])
-    assert "it shares 1 id with a.csv; 2 are needed" in fails("compare", a, tmp_path / "d.csv")
-    (tmp_path / "e.csv").write_text("id,label\np0,1\np0,2\n")
-    assert "an id stands there twice" in fails("compare", a, tmp_path / "e.csv")
-    (tmp_path / "f.json").write_text("[" * 100_000)
-    assert "damaged, cut short or of another format" in fails("compare", a, tmp_path / "f.json")
-    (tmp_path / "g.csv").write_text("label\n")
-    assert "it holds no labels" in fails("compare", a, tmp_path / "g.csv")
-    assert "labels are not read from '.pkl'" in fails("compare", a, _touched(tmp_path / "g.pkl"))
-    assert "no such file" in fails("compare", a, tmp_path / "nothing.csv")
-
-
-def _touched(path):
-    path.touch()
-    return path
+    assert "needs two or more label files; got 1" in fails("compare", runs / "a.csv")
+    np.save(tmp_path / "short.npy", LABELS[:5])
+    write_labels(tmp_path / "few.csv", LABELS[:3], ids=["q1", "q2", "p0"])
+    for name, content, told_so in [
+        ("x.csv", "x,y\n1,2\n", "no column is called 'cluster', 'label', 'labels'; the columns are 'x', 'y'"),
+        ("short.npy", None, "5 labels, and a.csv has 8; files without ids"),
+        ("few.csv", None, "it shares 1 id with a.csv; 2 are needed"),
+        ("twice.csv", "id,label\np0,1\np0,2\n", "an id stands there twice"),
+        ("deep.json", "[" * 100_000, "damaged, cut short or of another format"),
+        ("empty.csv", "label\n", "it holds no labels"),
+        ("g.pkl", "", "labels are not read from '.pkl'"),
+        ("nothing.csv", None, "no such file"),
+    ]:
+        if content is not None:
+            (tmp_path / name).write_text(content)
+        assert told_so in fails("compare", runs / "a.csv", tmp_path / name)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from PIL import Image
 from scipy.io import savemat
-from typer.testing import CliRunner
 
+from cli_data import fails, found, told
 from subspaces import SubspaceClustering
-from subspaces.app.cli.main import app
 from subspaces.datasets import load_motion, make_motions
 from subspaces.metrics import accuracy
 
@@ -26,63 +23,48 @@ def tracks(tmp_path):
     return tmp_path / "t.mat"
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["cluster", *map(str, arguments)])
-
-
 @pytest.mark.parametrize("method", ["ktrr", "trr", "lsr1", "lsr2", "ssc", "kssc", "lrr2", "ektrr"])
 def test_labels(tracks, method, tmp_path):
-    found = run(tracks, "--motion", "-k", 2, "--method", method, "--json")
-    assert found.exit_code == 0, found.output
-    document = json.loads(found.stdout)
+    document = found("cluster", tracks, "--motion", "-k", 2, "--method", method)
     assert accuracy(np.repeat([0, 1], 40), document["cluster"]) > (0.95 if method != "lrr2" else 0.5)
     assert document["parameters"].get("affine", True) is True
     assert any("were missing and put in by a matrix of rank" in note for note in document["notes"])
 
 
-def test_what_is_given_stays(tracks):
-    document = json.loads(
-        run(tracks, "--motion", "-k", 2, "--set", "reg=0.1", "--set", "affine=false", "--json").stdout
-    )
+def test_what_is_given_stays_and_is_of_ktrr(tracks):
+    document = found("cluster", tracks, "--motion", "-k", 2, "--set", "reg=0.1", "--set", "affine=false")
     assert document["parameters"]["reg"] == 0.1
     assert document["parameters"]["affine"] is False
+    for given in (("--scaling", "unit"), ("--set", "assign_labels=kmeans")):
+        assert found("cluster", tracks, "--motion", "-k", 2, *given)["method"] == "ktrr"
 
 
 def test_nothing_set_is_the_front_door(tracks):
-    document = json.loads(run(tracks, "--motion", "-k", 2, "--json").stdout)
+    document = found("cluster", tracks, "--motion", "-k", 2)
     assert document["method"] == "auto"
     assert accuracy(np.repeat([0, 1], 40), document["cluster"]) > 0.95
-    found = load_motion(tracks)
-    assert document["cluster"] == SubspaceClustering(2).fit_predict(found.data).tolist()
-    assert json.loads(run(tracks, "--motion", "--json").stdout)["method"] == "auto"  # the number unknown
-
-
-@pytest.mark.parametrize("given", [["--scaling", "unit"], ["--set", "assign_labels=kmeans"]])
-def test_something_set_is_ktrr(tracks, given):
-    assert json.loads(run(tracks, "--motion", "-k", 2, *given, "--json").stdout)["method"] == "ktrr"
+    assert document["cluster"] == SubspaceClustering(2).fit_predict(load_motion(tracks).data).tolist()
+    assert found("cluster", tracks, "--motion")["method"] == "auto"  # the number unknown
 
 
 def test_tracks_that_do_not_look_like_it(tmp_path):
     """Four frames show too little: the setting for tracks is taken because the user says that they are."""
     np.save(tmp_path / "t.npy", make_motions(2, 40, 4, random_state=0)[0])
-    document = json.loads(run(tmp_path / "t.npy", "--motion", "-k", 2, "--json").stdout)
+    document = found("cluster", tmp_path / "t.npy", "--motion", "-k", 2)
     assert (document["method"], document["parameters"]["graph"]) == ("ktrr", "dscnet")
 
 
 @pytest.mark.parametrize(("suffix", "n_frames"), [(".png", 1), (".gif", 12)])
 def test_overlay(tracks, suffix, n_frames, tmp_path):
     target = tmp_path / f"o{suffix}"
-    found = run(tracks, "--motion", "-k", 2, "--report", target, "-o", tmp_path / "l.csv")
-    assert found.exit_code == 0, found.output
-    assert f"tracks drawn in {target}" in " ".join(found.output.split())
+    drawing = ("cluster", tracks, "--motion", "-k", 2, "--report", target)
+    assert f"tracks drawn in {target}" in told(*drawing, "-o", tmp_path / "l.csv")
     with Image.open(target) as picture:
         assert getattr(picture, "n_frames", 1) == n_frames
         colors = {tuple(c) for c in np.asarray(picture.convert("RGB")).reshape(-1, 3)}
         assert len(colors) > 10
     assert len((tmp_path / "l.csv").read_text().splitlines()) == 81
-    again = run(tracks, "--motion", "-k", 2, "--report", target)
-    assert again.exit_code != 0
-    assert "the file exists" in " ".join(again.output.split())
+    assert "the file exists" in fails(*drawing)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +78,5 @@ def test_overlay(tracks, suffix, n_frames, tmp_path):
 )
 def test_refusals(tracks, arguments, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = run(tracks, "-k", 2, *arguments)
-    assert found.exit_code != 0
-    text = " ".join(found.output.replace("│", " ").split())
-    assert message in text or message in str(found.exception)
+    assert message in fails("cluster", tracks, "-k", 2, *arguments)
     assert not list(tmp_path.glob("o.*"))

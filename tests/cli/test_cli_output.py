@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli_data import FIXED, fails, run
+from cli_data import FIXED, fails, found, told, write_images
 from subspaces import KTRR
 from subspaces.app.files import read_table, write_labels
 
@@ -36,13 +36,9 @@ def save(frame, path):
 @pytest.fixture
 def faces(tmp_path, rng):
     """Two kinds of pictures with noise, twelve of each, one broken file."""
-    Image = pytest.importorskip("PIL.Image")
-    folder = tmp_path / "faces"
-    folder.mkdir()
-    patterns = rng.uniform(0, 200, size=(2, 12, 12))
-    for i in range(24):
-        pixels = patterns[i % 2] * rng.uniform(0.5, 1) + rng.uniform(0, 20, size=(12, 12))
-        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{i}.png")
+    light, noise = rng.uniform(0.5, 1, size=(24, 1, 1)), rng.uniform(0, 20, size=(24, 12, 12))
+    images = rng.uniform(0, 200, size=(2, 12, 12))[np.arange(24) % 2] * light + noise
+    folder = write_images(tmp_path / "faces", {f"{i}.png": image for i, image in enumerate(images)})
     (folder / "broken.png").write_text("no image")
     return folder
 
@@ -71,21 +67,16 @@ def test_missing_values_are_reported_by_row_and_column(frame, tmp_path):
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".json", ".npy"])
 def test_dropped_rows_have_an_empty_label(frame, tmp_path, suffix):
     path, out = save(with_gaps(frame), tmp_path / "x.csv"), tmp_path / f"labels{suffix}"
-    result = run("cluster", path, "-k", 2, "--id", "name", "--label", "kind", "--missing", "drop", "-o", out, *FIXED)
-    assert result.exit_code == 0, result.output
-    assert "3 values were missing ('b' 2, 'd' 1): 2 rows with a gap left out" in result.stdout
-    match suffix:
-        case ".npy":
-            assert np.flatnonzero(np.load(out) == -1).tolist() == [3, 7]
-            return
-        case ".json":
-            written = pd.DataFrame(
-                {"id": json.loads(out.read_text())["id"], "cluster": json.loads(out.read_text())["cluster"]}
-            )
-        case ".parquet":
-            written = pd.read_parquet(out)
-        case _:
-            written = pd.read_csv(out, sep="\t" if suffix == ".tsv" else ",")
+    shown = told("cluster", path, "-k", 2, "--id", "name", "--label", "kind", "--missing", "drop", "-o", out, *FIXED)
+    assert "3 values were missing ('b' 2, 'd' 1): 2 rows with a gap left out" in shown
+    if suffix == ".npy":
+        assert np.flatnonzero(np.load(out) == -1).tolist() == [3, 7]
+        return
+    if suffix == ".json":
+        document = json.loads(out.read_text())
+        written = pd.DataFrame({name: document[name] for name in ("id", "cluster")})
+    else:
+        written = pd.read_parquet(out) if suffix == ".parquet" else pd.read_csv(out, sep=",\t"[suffix == ".tsv"])
     assert written["id"].tolist() == [f"p{i}" for i in range(40)]
     assert np.flatnonzero(written["cluster"].isna()).tolist() == [3, 7]
     if suffix != ".json":
@@ -109,27 +100,9 @@ def test_missing_values_are_filled_in(frame, tmp_path, rule, function):
 
 
 def test_spreadsheets_run_no_formula(tmp_path):
-    ids = [
-        "=cmd|' /C calc'!A0",
-        "+1+1",
-        "-2+3",
-        "@SUM(A1)",
-        "\tx",
-        "\rx",
-        " =1",
-        "\n=1",
-        "＝1",
-        "-5",
-        "+1e3",
-        "a=b",
-        "plain",
-        'a;=HYPERLINK("http://x")',
-        "b,+1+1; @SUM(A1)",
-        'c;"=1+1"',
-        "d\t-2+3",
-        "e;-5,cmd|' /C calc'!A0",
-        "f;-5",
-    ]
+    ids = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", " =1", "\n=1", "＝1"]
+    ids += ["-5", "+1e3", "a=b", "plain"]
+    ids += ['a;=HYPERLINK("http://x")', "b,+1+1; @SUM(A1)", 'c;"=1+1"', "d\t-2+3", "e;-5,cmd|' /C calc'!A0", "f;-5"]
     for suffix in (".csv", ".tsv"):
         path = tmp_path / f"labels{suffix}"
         write_labels(path, np.arange(19), ids=ids)
@@ -148,34 +121,30 @@ def test_spreadsheets_run_no_formula(tmp_path):
 def test_columns_of_the_result(frame, tmp_path):
     path = save(frame, tmp_path / "x.csv")
     arguments = ("cluster", path, "-k", 2, "--id", "name", "--label", "kind", *FIXED)
-    assert run(*arguments, "-o", tmp_path / "labels.csv").exit_code == 0
+    assert "confidence of the labels: median" in told(*arguments, "-o", tmp_path / "labels.csv")
     written = pd.read_csv(tmp_path / "labels.csv")
     assert list(written) == ["id", *COLUMNS]
     assert written["confidence"].between(0, 1).all()
     assert set(written["fits_nowhere"]) <= {0, 1}
-    document = json.loads(run(*arguments, "--json").stdout)
+    document = found(*arguments)
     assert set(document) >= {"id", "cluster", *COLUMNS[1:], "clusters"}
     np.testing.assert_allclose(written["confidence"], document["confidence"], rtol=1e-5)
     assert [row["size"] for row in document["clusters"]] == [20, 20]
     assert set(document["clusters"][0]["exemplars"]) <= set(frame["name"])
-    assert "confidence of the labels: median" in run(*arguments).stdout
 
 
 # ------------------------------------------------------------------ images
 
 
 def test_from_a_folder_to_sorted_images_and_a_report(faces, tmp_path):
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("jinja2")
     outputs = ("--sort-into", tmp_path / "sorted", "--report", tmp_path / "out.html", "-o", tmp_path / "labels.csv")
     outputs = (*outputs, "--report", tmp_path / "tables.md", "--features", "pixels")
-    result = run("cluster", faces, "-k", 2, *FIXED, *outputs)
-    assert result.exit_code == 0, result.output
-    assert "24 images, 144 features" in result.stdout
-    assert "note: 24 images of 12 x 12 pixels, used as they are" in result.stdout
-    assert "note: 1 file skipped: broken.png (not an image of a known format)" in result.stdout
-    assert "24 images copied into 2 folders in" in result.stdout
-    assert "out.html; open it in a browser" in result.stdout
+    shown = told("cluster", faces, "-k", 2, *FIXED, *outputs)
+    assert "24 images, 144 features" in shown
+    assert "note: 24 images of 12 x 12 pixels, used as they are" in shown
+    assert "note: 1 file skipped: broken.png (not an image of a known format)" in shown
+    assert "24 images copied into 2 folders in" in shown
+    assert "out.html; open it in a browser" in shown
     labels = pd.read_csv(tmp_path / "labels.csv").set_index("id")["cluster"]
     for name, label in labels.items():
         assert (tmp_path / "sorted" / f"cluster_{label:02d}" / name).is_file()
@@ -184,20 +153,8 @@ def test_from_a_folder_to_sorted_images_and_a_report(faces, tmp_path):
     assert "subspaces cluster" in page
     assert "broken.png" in page
     assert "**Quality**" in (tmp_path / "tables.md").read_text()
-    again = run(
-        "cluster",
-        faces,
-        "-k",
-        2,
-        "--sort-into",
-        tmp_path / "sorted",
-        "--set",
-        "link=true",
-        "--set",
-        "image_size=6x8",
-        "--json",
-    )
-    document = json.loads(again.stdout)
+    more = ("--set", "link=true", "--set", "image_size=6x8")
+    document = found("cluster", faces, "-k", 2, "--sort-into", tmp_path / "sorted", *more)
     assert document["n_features"] == 48
     assert document["skipped"] == [{"file": "broken.png", "reason": "not an image of a known format"}]
     assert (tmp_path / "sorted" / "cluster_00").is_dir()

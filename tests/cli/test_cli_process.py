@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from cli_data import COLUMNS, environment, write_rings
+from cli_data import COLUMNS, environment
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals, pipes or terminals")
 
@@ -17,11 +17,6 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals, pipe
 def process(*arguments, **options):
     command = [sys.executable, "-m", "subspaces.app.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=120, **options)
-
-
-@pytest.fixture
-def table(tmp_path):
-    return write_rings(tmp_path)
 
 
 def test_process_exit_codes(table, tmp_path):
@@ -87,7 +82,7 @@ def test_closed_pipe_is_no_traceback():
     assert result.stderr == b""
 
 
-@pytest.mark.parametrize("name", ["typer", "rich"])
+@pytest.mark.parametrize("name", ["typer", "rich", "matplotlib", "jinja2"])
 def test_without_the_app_the_command_says_what_to_install(name, monkeypatch):
     from subspaces.app.cli.__main__ import main
 

@@ -10,10 +10,7 @@ import shlex
 import numpy as np
 import pytest
 
-from cli_data import COLUMNS, run, write_rings
-
-pytest.importorskip("matplotlib")
-pytest.importorskip("jinja2")
+from cli_data import COLUMNS, found, told, write_images
 
 
 def repeated(path):
@@ -31,66 +28,41 @@ def labels_by(python):
 
 @pytest.mark.full  # takes seconds: .ci/run has it
 @pytest.mark.parametrize("options", [[], ["-k", 3, "--set", "reg=0.5"], ["-k", 3, "--method", "lsr1"]])
-def test_tables(tmp_path, options):
-    table, out = write_rings(tmp_path), tmp_path / "out.html"
-    arguments = ["cluster", table, *COLUMNS, *options, "--report", out, "-o", tmp_path / "labels.json"]
-    assert run(*arguments).exit_code == 0
+def test_tables(table, tmp_path, options):
+    out = tmp_path / "out.html"
+    told("cluster", table, *COLUMNS, *options, "--report", out, "-o", tmp_path / "labels.json")
     first = json.loads((tmp_path / "labels.json").read_text())["cluster"]
     command, python = repeated(out)
     words = shlex.split(command)
     assert words[-1] == "--force"
-    again = run(*words[1:])
-    assert again.exit_code == 0, again.output
+    told(*words[1:])
     assert json.loads((tmp_path / "labels.json").read_text())["cluster"] == first
     assert shlex.split(repeated(out)[0]) == words  # --force once
     assert labels_by(python) == first
 
 
-def test_images_in_colour(tmp_path):
-    Image = pytest.importorskip("PIL.Image")
-    rng = np.random.default_rng(0)
-    (tmp_path / "it's photos").mkdir()
-    for i in range(12):
-        pixels = (rng.uniform(size=3) * np.linspace(50, 200, 64).reshape(8, 8, 1)).astype(np.uint8)
-        Image.fromarray(pixels).save(tmp_path / "it's photos" / f"{i}.png")
-    out = tmp_path / "out.html"
-    result = run(
-        "cluster",
-        tmp_path / "it's photos",
-        "-k",
-        3,
-        "--set",
-        "color=true",
-        "--set",
-        "image_size=6",
-        "--report",
-        out,
-        "--json",
-    )
-    assert result.exit_code == 0, result.output
-    assert labels_by(repeated(out)[1]) == json.loads(result.stdout)["cluster"]
+def images_in_colour(folder, rng):
+    light = rng.uniform(size=(12, 1, 1, 3)) * np.linspace(50, 200, 64).reshape(8, 8, 1)
+    write_images(folder / "it's photos", {f"{i}.png": image for i, image in enumerate(light)})
+    return folder / "it's photos", "-k", 3, "--set", "color=true", "--set", "image_size=6"
 
 
-def test_tracks(tmp_path):
-    rng = np.random.default_rng(0)
+def tracks(folder, rng):
     shape = rng.normal(size=(2, 12, 4))
     tracks = np.concatenate([part @ rng.normal(size=(4, 12)) for part in shape])
     tracks[3, 4:6] = np.nan
-    np.savetxt(tmp_path / "tracks.csv", tracks, delimiter=",")
-    out = tmp_path / "out.html"
-    result = run("cluster", tmp_path / "tracks.csv", "--motion", "-k", 2, "--report", out, "--json")
-    assert result.exit_code == 0, result.output
-    assert labels_by(repeated(out)[1]) == json.loads(result.stdout)["cluster"]
+    np.savetxt(folder / "tracks.csv", tracks, delimiter=",")
+    return folder / "tracks.csv", "--motion", "-k", 2
 
 
-def test_images_of_spectra(tmp_path):
-    rng = np.random.default_rng(0)
-    cube = rng.uniform(size=(2, 5))[np.repeat(np.arange(2), 60)].reshape(12, 10, 5) + 0.01 * rng.normal(
-        size=(12, 10, 5)
-    )
-    np.save(tmp_path / "cube.npy", cube)
+def images_of_spectra(folder, rng):
+    cube = rng.uniform(size=(2, 5))[np.repeat(np.arange(2), 60)].reshape(12, 10, 5)
+    np.save(folder / "cube.npy", cube + 0.01 * rng.normal(size=(12, 10, 5)))
+    return folder / "cube.npy", "--image", "-k", 2, "--set", "n_components=3", "-o", folder / "map.npy"
+
+
+@pytest.mark.parametrize("made", [images_in_colour, tracks, images_of_spectra])
+def test_python_finds_the_same(tmp_path, made):
     out = tmp_path / "out.html"
-    options = ["--image", "-k", 2, "--set", "n_components=3", "--report", out, "-o", tmp_path / "map.npy"]
-    result = run("cluster", tmp_path / "cube.npy", *options, "--json")
-    assert result.exit_code == 0, result.output
-    assert labels_by(repeated(out)[1]) == json.loads(result.stdout)["cluster"]
+    document = found("cluster", *made(tmp_path, np.random.default_rng(0)), "--report", out)
+    assert labels_by(repeated(out)[1]) == document["cluster"]

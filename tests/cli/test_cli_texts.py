@@ -1,13 +1,11 @@
 """Texts on the command line: a folder or a column in, clusters with their words out."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from subspaces.app.cli.main import app
+from cli_data import found, told
 
 TOPICS = ("apple pear cherry plum orchard juice", "engine piston gearbox brake wheel motor")
 
@@ -24,33 +22,23 @@ def table(tmp_path, monkeypatch):
     return tmp_path / "x.csv"
 
 
-def invoke(*arguments):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def test_a_column_is_clustered_shown_and_labelled_anew(table):
-    pytest.importorskip("skops")
     folder = table.parent
     written = ["--report", folder / "r.html", "--save", folder / "m.skops", "-o", folder / "l.csv"]
-    told = invoke("cluster", table, "--text", "said", "--label", "topic", "-k", 2, "--features", "tfidf", *written)
-    lines = [line for line in told.splitlines() if line.startswith("cluster ")]
+    shown = told("cluster", table, "--text", "said", "--label", "topic", "-k", 2, "--features", "tfidf", *written)
+    lines = [line for line in shown.splitlines() if line.startswith("cluster ")]
     assert len(lines) == 2
     for line in lines:
         words = line.partition(": ")[2].split(", ")
         assert len(words) == 5
         assert any(set(words) <= {*topic.split(), "line"} for topic in TOPICS)
-    assert "each of 60 texts became" in told
+    assert "each of 60 texts became" in shown
     page = (folder / "r.html").read_text()
     assert "&lt;b&gt;line" in page
     assert "<b>line" not in page
     assert "words are those that set it apart" in page
-    invoke("predict", folder / "m.skops", table, "--text", "said", "-o", folder / "again.csv")
+    told("predict", folder / "m.skops", table, "--text", "said", "-o", folder / "again.csv")
     first, again = ((folder / name).read_text().splitlines()[1:] for name in ("l.csv", "again.csv"))
     assert [line.split(",")[1] for line in first] == [line.split(",")[1] for line in again]
-
-
-def test_json_has_the_words(table):
-    document = json.loads(invoke("cluster", table, "--text", "said", "-k", 2, "--features", "tfidf", "--json"))
+    document = found("cluster", table, "--text", "said", "-k", 2, "--features", "tfidf")
     assert all(row["words"] for row in document["clusters"])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli_data import FIXED, fails, run, write_rings
+from cli_data import FIXED, fails, told
 from subspaces import KTRR
 from subspaces.app.cli import cluster as command
 from subspaces.app.cli._outputs import say
@@ -17,25 +17,19 @@ from subspaces.app.files import read_table
 
 
 @pytest.fixture
-def rings(tmp_path):
-    return write_rings(tmp_path)
-
-
-@pytest.fixture
-def expected(rings):
-    return KTRR(3).fit(read_table(rings, id="name", label="species").X).tree_
+def expected(table):
+    return KTRR(3).fit(read_table(table, id="name", label="species").X).tree_
 
 
 def points_of(piece):
     return piece["points"] if "points" in piece else [i for child in piece["children"] for i in points_of(child)]
 
 
-def test_tree_as_json(rings, expected, tmp_path):
+def test_tree_as_json(table, expected, tmp_path):
     out = tmp_path / "tree.json"
-    result = run("cluster", rings, "-k", 3, "--id", "name", "--label", "species", *FIXED, "--report", out)
-    assert result.exit_code == 0, result.output
-    assert f"tree written to {out}" in result.stdout
-    assert "no file written" not in result.stdout
+    shown = told("cluster", table, "-k", 3, "--id", "name", "--label", "species", *FIXED, "--report", out)
+    assert f"tree written to {out}" in shown
+    assert "no file written" not in shown
     found = json.loads(out.read_text())
     assert found["n_clusters"] == 3
     assert found["tree"] == json.loads(expected.to_json())["tree"]
@@ -44,29 +38,27 @@ def test_tree_as_json(rings, expected, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".nwk", ".NEWICK"])
-def test_tree_as_newick(rings, expected, tmp_path, suffix):
+def test_tree_as_newick(table, expected, tmp_path, suffix):
     out = tmp_path / f"tree{suffix}"
-    result = run("cluster", rings, "-k", 3, "--ignore", "name", "--label", "species", *FIXED, "--report", out)
-    assert result.exit_code == 0, result.output
+    told("cluster", table, "-k", 3, "--ignore", "name", "--label", "species", *FIXED, "--report", out)
     assert out.read_text() == expected.to_newick() + "\n"
 
 
-def test_tree_names_the_rows_that_were_kept(rings, tmp_path):
-    frame = pd.read_csv(rings)
+def test_tree_names_the_rows_that_were_kept(table, tmp_path):
+    frame = pd.read_csv(table)
     frame.loc[[3, 40], "x1"] = np.nan
-    frame.to_csv(rings, index=False)
+    frame.to_csv(table, index=False)
     out = tmp_path / "tree.json"
     options = ("--ignore", "name", "--label", "species", "--missing", "drop")
-    result = run("cluster", rings, "-k", 3, *options, *FIXED, "--report", out)
-    assert result.exit_code == 0, result.output
+    told("cluster", table, "-k", 3, *options, *FIXED, "--report", out)
     found = json.loads(out.read_text())
     assert found["line"] == [i + 2 for i in range(90) if i not in (3, 40)]
     assert len(points_of(found["tree"])) == 88
 
 
-def test_wrong_trees_are_refused_before_the_work(rings, tmp_path, monkeypatch):
+def test_wrong_trees_are_refused_before_the_work(table, tmp_path, monkeypatch):
     monkeypatch.setattr(command, "_run", lambda *_: pytest.fail("it began to work"))
-    given = ("cluster", rings, "-k", 3)
+    given = ("cluster", table, "-k", 3)
     assert "report cannot be written to the suffix '.txt'; choose one of .html" in fails(
         *given, "--report", tmp_path / "tree.txt"
     )
@@ -76,17 +68,13 @@ def test_wrong_trees_are_refused_before_the_work(rings, tmp_path, monkeypatch):
     assert "the file exists" in fails(*given, "--report", tmp_path / "tree.json")
     same = fails(*given, "--report", tmp_path / "new.json", "-o", tmp_path / "new.json")
     assert "the labels go to this file (-o); choose another name" in same
+    line = fails(*given, "--method", "kasp", "--report", tmp_path / "new.json")
+    assert "the method kasp makes no graph between the points, so it has no tree; choose another --method" in line
     assert (tmp_path / "tree.json").read_text() == "old"
 
 
-def test_methods_without_a_graph_are_refused(rings, tmp_path):
-    line = fails("cluster", rings, "-k", 3, "--method", "kasp", "--report", tmp_path / "tree.json")
-    assert "the method kasp makes no graph between the points, so it has no tree; choose another --method" in line
-    assert not (tmp_path / "tree.json").exists()
-
-
-def test_verdict_is_the_first_line(rings, capsys):
-    data = read_table(rings, id="name", label="species")
+def test_verdict_is_the_first_line(table, capsys):
+    data = read_table(table, id="name", label="species")
     model = KTRR(3).fit(data.X)
     from subspaces.app.description import describe
 

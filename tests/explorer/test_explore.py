@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import csv
-import json
 import shlex
 from dataclasses import replace
 
 import numpy as np
+import openpyxl
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits, load_wine
 
 import subspaces.app.explorer.session as session_module
-from cli_data import fails, run
+from cli_data import fails, found, told
 from subspaces import KTRR, SC, SubspaceClustering
 from subspaces.app.explorer.session import (
     EXPLORED_KERNELS,
@@ -34,9 +34,14 @@ from subspaces.spectral.partition import PARTITIONS
 TOPICS = ("apple pear cherry plum orchard juice", "engine piston gearbox brake wheel motor")
 
 
-def fitted(session, settings, **more):
-    parameters = vars(settings) | {"n_init": session.n_init, "random_state": session.seed} | more
-    return KTRR(**parameters).fit(session.X)
+def fitted(session, settings):
+    return KTRR(**vars(settings), n_init=session.n_init, random_state=session.seed).fit(session.X)
+
+
+def assert_python_repeats(session, view, X):
+    names = {"X": X}
+    exec(session.python(view), names)
+    np.testing.assert_array_equal(names["labels"], view.labels)
 
 
 # ---------------------------------------------------------------- the same labels as the estimator
@@ -62,28 +67,34 @@ def test_same_labels_for_every_cut(data, assign_labels, n_nonzero, n_clusters):
     np.testing.assert_array_equal(session.compute(settings).labels, fitted(session, settings).labels_)
 
 
-def test_exported_line_gives_the_same_labels(data):
-    X, _ = data
-    session = Session(X, seed=3)
+def test_exported_lines_give_the_same_labels(data):
+    session = Session(data[0], seed=3)
     view = session.compute(Settings(4, kernel="quadratic", scaling="unit", reg=0.01))
-    names: dict[str, object] = {"X": X}
-    exec(session.python(view), names)
-    np.testing.assert_array_equal(names["labels"], view.labels)
+    merged = session.edited(view, Edits.none(4).merged([0, 2]))
+    for shown in (view, session.at_level(view, 6), merged):
+        assert_python_repeats(session, shown, data[0])
+    model = session.labelled(merged)
+    assert (model.n_clusters_, view.model.n_clusters_) == (3, 4)
+    np.testing.assert_array_equal(model.predict(data[0]), merged.labels)
+
+
+def served(*arguments):
+    """The session that ``subspaces explore`` serves, and the source of its commands."""
+    pytest.importorskip("panel", reason="Panel is not installed: pip install subspaces[explore]")
+    import subspaces.app.explorer.server as server
+
+    seen = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(server, "serve", lambda session, source, **_: seen.append((session, source)))
+        told("explore", *arguments, "--no-browser")
+    return seen[0]
 
 
 @pytest.fixture(scope="module")
 def explored(tmp_path_factory):
-    """The session of ``subspaces explore wine.csv``, and the source of its commands."""
-    pytest.importorskip("panel", reason="Panel is not installed: pip install subspaces[explore]")
-    import subspaces.app.explorer.server as server
-
-    folder, seen = tmp_path_factory.mktemp("wine"), []
-    load_wine(as_frame=True).frame.to_csv(folder / "wine.csv", index=False)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(server, "serve", lambda session, source, **_: seen.append((session, source)))
-        result = run("explore", folder / "wine.csv", "--label", "target", "--no-browser")
-    assert result.exit_code == 0, result.output
-    return seen[0]
+    file = tmp_path_factory.mktemp("wine") / "wine.csv"
+    load_wine(as_frame=True).frame.to_csv(file, index=False)
+    return served(file, "--label", "target")
 
 
 @pytest.mark.parametrize(
@@ -98,9 +109,7 @@ def explored(tmp_path_factory):
 def test_the_command_gives_labels_doubts_scores_and_verdict(explored, changed):
     session, source = explored
     view = session.compute(replace(session.first_settings, **changed))
-    result = run(*shlex.split(session.command(view, source))[1:-2], "--json")
-    assert result.exit_code == 0, result.output
-    document = json.loads(result.stdout)
+    document = found(*shlex.split(session.command(view, source))[1:-2])
     assert document["cluster"] == view.labels.tolist()
     assert document["confidence"] == view.confidence.tolist()
     assert document["verdict"] == view.verdict
@@ -114,9 +123,7 @@ def test_the_page_begins_as_the_command_line_with_nothing_set(explored):
     np.testing.assert_array_equal(view.labels, model.labels_)
     assert view.verdict == model.verdict_
     assert session.command(view, source) == f"subspaces cluster {source} --seed 0 -o labels.csv"
-    names: dict[str, object] = {"X": session.X}
-    exec(session.python(view), names)
-    np.testing.assert_array_equal(names["labels"], view.labels)
+    assert_python_repeats(session, view, session.X)
 
 
 def test_where_no_command_does_it_there_is_none(data):
@@ -129,19 +136,13 @@ def test_where_no_command_does_it_there_is_none(data):
     assert "50 sampled rows" in subset.python(subset.compute(Settings(3)))
 
 
-def test_gaps_can_be_filled(tmp_path, monkeypatch):
+def test_gaps_can_be_filled(tmp_path):
     """The advice of the error is an option of the command."""
-    pytest.importorskip("panel", reason="Panel is not installed: pip install subspaces[explore]")
-    server = pytest.importorskip("subspaces.app.explorer.server")
-    seen = []
-    monkeypatch.setattr(server, "serve", lambda session, source, **_: seen.append((session, source)))
     frame = load_wine(as_frame=True).data
     frame.iloc[3, 2] = np.nan
     frame.to_csv(tmp_path / "wine.csv", index=False)
+    session, source = served(tmp_path / "wine.csv", "--missing", "median")
     assert "--missing median" in fails("explore", tmp_path / "wine.csv", "--no-browser")
-    result = run("explore", tmp_path / "wine.csv", "--no-browser", "--missing", "median")
-    assert result.exit_code == 0, result.output
-    ((session, source),) = seen
     assert session.X[3, 2] == frame.iloc[:, 2].median()
     assert source.endswith("--missing median")
 
@@ -208,6 +209,8 @@ def test_view_is_of_one_piece(data):
     for cluster, members in enumerate(view.members):
         assert (view.labels[members] == cluster).all()
     assert set(view.quality) == {"separation", "modularity", "components", "accuracy", "nmi"}
+    assert view.quality["separation"] == separation(view.model, None)
+    assert view.quality["modularity"] == modularity(view.model, None)
 
 
 def test_settings_of_neighbours_are_those_of_sc(data):
@@ -217,15 +220,13 @@ def test_settings_of_neighbours_are_those_of_sc(data):
     view = session.compute(settings)
     expected = SC(4, n_neighbors=9, bandwidth="local", scaling="unit", n_init=session.n_init).fit(data[0])
     np.testing.assert_array_equal(view.labels, expected.labels_)
-    found = session.explain(view, 3)  # its neighbours
-    np.testing.assert_array_equal(found.coefficients, view.model.affinity_matrix_.toarray()[found.points, 3])
-    names: dict[str, object] = {"X": data[0]}
-    exec(session.python(view), names)
-    np.testing.assert_array_equal(names["labels"], view.labels)
+    why = session.explain(view, 3)  # its neighbours
+    np.testing.assert_array_equal(why.coefficients, view.model.affinity_matrix_.toarray()[why.points, 3])
+    assert_python_repeats(session, view, data[0])
 
 
-def saved_rows(session, view, suffix=".csv"):
-    return list(csv.DictReader(session.labels_file(view, suffix).read().decode().splitlines()))
+def saved_rows(session, view):
+    return list(csv.DictReader(session.labels_file(view).read().decode().splitlines()))
 
 
 def test_saved_labels_are_as_the_command_line_writes_them(data):
@@ -239,16 +240,7 @@ def test_saved_labels_are_as_the_command_line_writes_them(data):
     np.testing.assert_allclose([float(row["confidence"]) for row in rows], view.model.confidence_, atol=1e-6)
 
 
-def test_saved_labels_of_a_sample_leave_the_others_empty(data):
-    session = Session(data[0], max_points=50)
-    view = session.compute(Settings(3))
-    rows = saved_rows(session, view)
-    assert len(rows) == 120
-    assert [row["row"] for row in rows if row["cluster"]] == [str(row) for row in session.rows]
-
-
-def test_workbook_has_the_given_names(data, tmp_path):
-    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install subspaces[app]")
+def test_workbook_has_the_given_names(data):
     session = Session(data[0])
     view = session.edited(session.compute(Settings(4)), Edits.none(4).renamed(2, "cats"))
     sheet = openpyxl.load_workbook(session.labels_file(view, ".xlsx")).active
@@ -264,8 +256,10 @@ def test_more_points_than_the_page_can_follow(data):
     np.testing.assert_array_equal(session.X, X[session.rows])
     np.testing.assert_array_equal(session.y, y[session.rows])
     assert session.ids == [f"p{i}" for i in session.rows]
-    again = Session(X, max_points=60)
-    np.testing.assert_array_equal(again.rows, session.rows)
+    np.testing.assert_array_equal(Session(X, max_points=60).rows, session.rows)
+    rows = saved_rows(session, session.compute(Settings(3)))
+    assert len(rows) == 120
+    assert [row["id"] for row in rows if row["cluster"]] == session.ids
 
 
 def test_warnings_come_with_the_view(data):
@@ -315,25 +309,9 @@ def test_levels_are_those_of_the_model_without_another_fit(data, monkeypatch):
         assert (view.level, len(view.sizes), len(view.members), len(view.centres)) == (k, k, k, k)
         assert view.points is fit.points  # nothing moves
         assert (view.labels[[np.flatnonzero((fit.points == c).all(axis=1))[0] for c in view.centres]] == range(k)).all()
-        for cluster, members in enumerate(view.members):
-            assert (view.labels[members] == cluster).all()
         np.testing.assert_array_equal(view.cells, cells_of(view.model.affinity_matrix_, view.labels, N_CELLS))
     same = session.at_level(session.at_level(fit, 2), 4)
     assert same.quality == fit.quality
-
-
-def test_quality_is_that_of_the_scorers(data):
-    view = Session(data[0]).compute(Settings(4))
-    assert view.quality["separation"] == separation(view.model, None)
-    assert view.quality["modularity"] == modularity(view.model, None)
-
-
-def test_exported_lines_give_the_level(data):
-    session = Session(data[0])
-    view = session.at_level(session.compute(Settings(4)), 6)
-    names: dict[str, object] = {"X": data[0]}
-    exec(session.python(view), names)
-    np.testing.assert_array_equal(names["labels"], view.labels)
 
 
 def test_tests_come_with_the_models_tree(data):
@@ -379,14 +357,3 @@ def test_doubtful_are_those_of_little_confidence(written):
         assert len(rows) == min(3, len(own))
         assert set(rows) <= set(own)
         assert np.all(np.diff(view.confidence[rows]) >= 0)
-
-
-def test_merged_labels_can_be_repeated_in_python(data):
-    session = Session(data[0])
-    view = session.edited(session.compute(Settings(4)), Edits.none(4).merged([0, 2]))
-    names: dict[str, object] = {"X": data[0]}
-    exec(session.python(view), names)
-    np.testing.assert_array_equal(names["labels"], view.labels)
-    model = session.labelled(view)
-    assert (model.n_clusters_, view.model.n_clusters_) == (3, 4)
-    np.testing.assert_array_equal(model.predict(data[0]), view.labels)

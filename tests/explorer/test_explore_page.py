@@ -16,19 +16,19 @@ import psutil
 import pytest
 from scipy import sparse
 
+import subspaces
 from cli_data import environment
 from subspaces.app.explorer.session import Session, Settings
 from subspaces.app.features import vectors_of
 from subspaces.utils.progress import phase
 
-NO_PANEL = "Panel is not installed: pip install subspaces[explore]"
+pytest.importorskip("panel", reason="Panel is not installed: pip install subspaces[explore]")
+
+from subspaces.app.explorer.app import Explorer, Work
 
 
 @pytest.fixture
 def explorer(data):
-    pytest.importorskip("panel", reason=NO_PANEL)
-    from subspaces.app.explorer.app import Explorer
-
     ids = [f"<img src=x onerror=alert({i})>" for i in range(120)]
     return Explorer(Session(*data, ids=ids, image_shape=(3, 4), settings=Settings(4)))
 
@@ -59,19 +59,15 @@ def test_click_shows_representers(explorer):
     assert len(explorer.map.links.data["x1"]) == len(explorer.session.explain(explorer.current, 0).points)
 
 
-def test_what_cannot_be_computed_is_said(explorer, monkeypatch):
-    def fail(settings):
-        raise ValueError("no <b>such</b> thing")
-
-    monkeypatch.setattr(explorer.session, "compute", fail)
-    explorer.widgets["n_clusters"].value = 3
-    assert "no &lt;b&gt;such" in explorer.quality.object
-
-
-def test_choice_that_fails_is_said_and_can_be_made_again(explorer, monkeypatch):
-    def fail():
+def test_what_fails_is_said_and_can_be_tried_again(explorer, monkeypatch):
+    def fail(*_):
         raise ValueError("too <few> points")
 
+    with monkeypatch.context() as patched:
+        patched.setattr(explorer.session, "compute", fail)
+        explorer.widgets["n_clusters"].value = 3
+    assert "too &lt;few&gt; points" in explorer.quality.object
+    explorer.widgets["n_clusters"].value = 4
     monkeypatch.setattr(explorer.session, "choose", fail)
     explorer.choose.clicks += 1
     assert "too &lt;few&gt; points" in explorer.quality.object
@@ -84,13 +80,7 @@ def test_choice_that_fails_is_said_and_can_be_made_again(explorer, monkeypatch):
 
 
 def test_points_that_are_no_images(data):
-    pytest.importorskip("panel", reason=NO_PANEL)
-    import subspaces
-
-    page = subspaces.explore(data[0])
-    assert type(page).__name__ == "Column"
-    from subspaces.app.explorer.app import Explorer
-
+    assert type(subspaces.explore(data[0])).__name__ == "Column"
     explorer = Explorer(Session(data[0], settings=Settings(4)))
     assert explorer.gallery.object.count("<svg") == len(explorer.current.sizes)
     assert "thumb" not in explorer.map.points.data
@@ -100,44 +90,39 @@ def test_points_that_are_no_images(data):
 # ---------------------------------------------------------------- names, mergers, pictures, looks
 
 
+def rename(explorer, cluster, name):
+    explorer.naming.clusters.value = [cluster]
+    explorer.naming.name.value = name
+    explorer.naming.rename.clicks += 1
+
+
 def test_clusters_are_named_merged_and_restored(explorer):
     before = explorer.current
-    assert (explorer.naming.rename.disabled, explorer.naming.merge.disabled, explorer.naming.undo.disabled) == (
-        True,
-        True,
-        True,
-    )
-    explorer.naming.clusters.value = [1]
-    explorer.naming.name.value = " <i>cats "
-    explorer.naming.rename.clicks += 1
+    naming = explorer.naming
+    assert all(button.disabled for button in (naming.rename, naming.merge, naming.undo))
+    rename(explorer, 1, " <i>cats ")
     assert explorer.current.names == ("", "<i>cats", "", "")
     assert "&lt;i&gt;cats" in explorer.gallery.object
     assert set(explorer.map.points.data["cluster"]) == {"0", "<i>cats", "2", "3"}
-    explorer.naming.clusters.value = [1, 3]
-    explorer.naming.merge.clicks += 1
+    naming.clusters.value = [1, 3]
+    naming.merge.clicks += 1
     assert explorer.current.names == ("", "<i>cats", "")
     np.testing.assert_array_equal(explorer.current.labels, np.take([0, 1, 2, 1], before.labels))
     assert "3 clusters" in explorer.quality.object
     assert "np.take([0, 1, 2, 1], model.labels_)" in explorer.code.object
-    explorer.naming.undo.clicks += 1
-    explorer.naming.undo.clicks += 1
+    naming.undo.clicks += 1
+    naming.undo.clicks += 1
     np.testing.assert_array_equal(explorer.current.labels, before.labels)
-    assert explorer.naming.undo.disabled
-    explorer.naming.clusters.value = [0]
-    explorer.naming.name.value = "dogs"
-    explorer.naming.rename.clicks += 1
+    assert naming.undo.disabled
+    rename(explorer, 0, "dogs")
     explorer.widgets["n_clusters"].value = 3  # other clusters: names were not theirs
     assert not any(explorer.current.names)
 
 
 def test_report_of_what_is_shown(explorer):
-    pytest.importorskip("jinja2", reason="Jinja2 is not installed: pip install subspaces[app]")
-    pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install subspaces[app]")
     explorer.naming.clusters.value = [0, 1]
     explorer.naming.merge.clicks += 1
-    explorer.naming.clusters.value = [2]
-    explorer.naming.name.value = "<cats>"
-    explorer.naming.rename.clicks += 1
+    rename(explorer, 2, "<cats>")
     assert not explorer.taking.report_file.visible
     explorer.taking.report.clicks += 1
     assert explorer.taking.report_file.visible
@@ -151,9 +136,6 @@ def test_report_of_what_is_shown(explorer):
 
 
 def test_work_shows_phases_counts_and_the_time_left():
-    pytest.importorskip("panel", reason=NO_PANEL)
-    from subspaces.app.explorer.app import Work
-
     shown: list[str] = []
     pane = SimpleNamespace(param=SimpleNamespace(update=lambda object, visible: shown.append(object)))
 
@@ -183,9 +165,6 @@ def test_looks(explorer):
 
 
 def test_vectors_of_images_show_the_images(data):
-    pytest.importorskip("panel", reason=NO_PANEL)
-    from subspaces.app.explorer.app import Explorer
-
     pixels = np.random.default_rng(0).random((120, 6 * 5))
     explorer = Explorer(Session(data[0], pixels=pixels, image_shape=(6, 5), max_points=100, settings=Settings(4)))
     assert explorer.pictures.pixels.shape == (100, 6, 5)
@@ -217,16 +196,14 @@ def test_level_slider_moves_the_page_and_others_bring_it_back(explorer):
     np.testing.assert_array_equal(explorer.current.labels, explorer.current.model.labels_)
 
 
-@pytest.mark.parametrize(
-    ("p", "text"),
-    [(0.0004, "p &lt; 0.001, real."), (0.3, "p 0.30, may be chance."), (float("nan"), "not tested.")],
-)
-def test_level_note_tells_the_p_value(explorer, p, text):
+def test_level_note_tells_the_p_value(explorer):
     tree = explorer.current.tree
-    explorer.current.model._tree = replace(tree, p_value=np.full(len(tree.merges), p))
-    assert "testing" not in explorer.level_note.object
-    explorer.level.value = 3
-    assert text in explorer.level_note.object
+    p_value = np.full(len(tree.merges), np.nan)
+    p_value[[tree.split(1), tree.split(2)]] = 0.0004, 0.3
+    explorer.current.model._tree = replace(tree, p_value=p_value)
+    for level, text in ((2, "p &lt; 0.001, real."), (3, "p 0.30, may be chance."), (5, "not tested.")):
+        explorer.level.value = level
+        assert text in explorer.level_note.object
 
 
 def test_page_does_without_p_values(explorer, monkeypatch):
@@ -249,9 +226,6 @@ def test_tests_that_come_late_change_nothing(explorer):
 
 
 def test_texts_on_the_page_and_in_the_report():
-    pytest.importorskip("panel", reason=NO_PANEL)
-    from subspaces.app.explorer.app import Explorer
-
     texts = [f"<b>no {i}</b> " + ("apple pear plum" if i % 2 else "engine brake wheel") for i in range(40)]
     session = Session(vectors_of(texts, "tfidf"), texts=texts, settings=Settings(2))
     explorer = Explorer(session)
@@ -263,16 +237,12 @@ def test_texts_on_the_page_and_in_the_report():
     explorer.map.points.selected.indices = [0]
     assert "&lt;b&gt;no 0&lt;/b&gt;" in explorer.detail.object
     assert "<b>no" not in page + explorer.detail.object
-    pytest.importorskip("jinja2", reason="Jinja2 is not installed: pip install subspaces[app]")
     report = session.report_file(explorer.current, "notes").read().decode()
     assert "words are those that set it apart" in report
     assert "&lt;b&gt;no 3&lt;/b&gt;" in report
 
 
 def test_counts_with_names_show_them():
-    pytest.importorskip("panel", reason=NO_PANEL)
-    from subspaces.app.explorer.app import Explorer
-
     rng = np.random.default_rng(0)
     counts = rng.poisson(np.repeat([[3.0, 3, 3, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 3, 3, 3]], 30, axis=0))
     names = [f"<gene {i}>" for i in range(6)]
@@ -318,7 +288,6 @@ print("ended")
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_server_stops_when_told(number):
-    pytest.importorskip("panel", reason=NO_PANEL)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a script
     try:
         child = subprocess.Popen(
@@ -345,19 +314,14 @@ session = Session(np.random.default_rng(0).normal(size=(30, 4)), settings=Settin
 tell = lambda address: IOLoop.current().call_later(0.3, print, address, flush=True)
 serve(session, host=sys.argv[1], open_browser=False, announce=tell)
 """
-UPGRADE = {
-    "Connection": "Upgrade",
-    "Upgrade": "websocket",
-    "Sec-WebSocket-Version": "13",
-    "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
-}
+UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket"}
+UPGRADE |= {"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0"])
 def test_server_answers_under_its_own_names_only(host):
     """Another site may give its own name to this machine (DNS rebinding), and would then be of the same origin."""
-    pytest.importorskip("panel", reason=NO_PANEL)
     command = [sys.executable, "-c", HOSTED, host]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(), text=True
@@ -379,12 +343,8 @@ def test_server_answers_under_its_own_names_only(host):
             assert status(parts.path) == 200
             for name in ("localhost", "127.0.0.1", "[::1]"):
                 assert status(parts.path, Host=f"{name}:{port}") == 200, name
-            for name in (
-                f"evil.example:{port}",
-                f"127.0.0.1:{port + 1}",
-                "localhost",
-                f"127.0.0.1.evil.example:{port}",
-            ):
+            others = (f"evil.example:{port}", f"127.0.0.1:{port + 1}", "localhost", f"127.0.0.1.evil.example:{port}")
+            for name in others:
                 assert status(parts.path, Host=name) == 404, name
                 assert status("/static/js/bokeh.min.js", Host=name) == 404, name
             assert status(parts.path, Host=f"10.1.2.3:{port}") == (200 if host == "0.0.0.0" else 404)

@@ -9,15 +9,10 @@ import shutil
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from cli_data import FIXED
-from subspaces.app.cli.main import app
+from cli_data import FIXED, told, write_images
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
-Image = pytest.importorskip("PIL.Image")
-pytest.importorskip("jinja2")
-pytest.importorskip("matplotlib")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium on the path: apt-get install chromium")
 
@@ -29,14 +24,10 @@ def reports(tmp_path_factory):
     """A report of pictures, one of them with a hostile name, and one of a table with hostile names everywhere."""
     folder = tmp_path_factory.mktemp("report")
     rng = np.random.default_rng(0)
-    photos = folder / "photos"
-    photos.mkdir()
-    patterns = rng.uniform(0, 220, size=(3, 16, 16))
-    for i in range(60):
-        pixels = patterns[i % 3] * rng.uniform(0.6, 1) + rng.uniform(0, 30, size=(16, 16))
-        Image.fromarray(pixels.astype(np.uint8)).save(
-            photos / (HOSTILE if i == 4 else f"picture {i}.png"), format="PNG"
-        )
+    light, noise = rng.uniform(0.6, 1, size=(60, 1, 1)), rng.uniform(0, 30, size=(60, 16, 16))
+    images = rng.uniform(0, 220, size=(3, 16, 16))[np.arange(60) % 3] * light + noise
+    names = [HOSTILE if i == 4 else f"picture {i}.png" for i in range(60)]
+    photos = write_images(folder / "photos", dict(zip(names, images, strict=True)))
     table = folder / "table <b>.csv"
     rows = ["name,<script>alert(3)</script>,b,c"]
     for i in range(40):
@@ -44,9 +35,7 @@ def reports(tmp_path_factory):
         rows.append(f"<img src=x onerror=alert({i})>,{a},{b},{c}")
     table.write_text("\n".join(rows))
     for source, k, name, more in ((photos, 3, "photos.html", []), (table, 2, "table.html", ["--id", "name"])):
-        arguments = ["cluster", str(source), "-k", str(k), *FIXED, *more, "--report", str(folder / name)]
-        result = CliRunner().invoke(app, arguments)
-        assert result.exit_code == 0, result.output
+        told("cluster", source, "-k", k, *FIXED, *more, "--report", folder / name)
     return folder
 
 

@@ -19,16 +19,12 @@ import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans
 from typer.main import get_command
-from typer.testing import CliRunner
 
+from cli_data import told
 from subspaces import EKTRR, KASP, KTRR, TRR, SubspaceClustering
 from subspaces.app.cli.main import app
 from subspaces.app.report import Content, _next, _page, _sections, _tables, render, write_report, write_tables
 from subspaces.engine.confidence import summarize
-
-pytest.importorskip("jinja2")
-pytest.importorskip("matplotlib")
-pytest.importorskip("PIL")
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>.png",
@@ -229,13 +225,6 @@ def test_page_says_what_was_done(points):
     np.testing.assert_array_equal(names["labels"], model.labels_)
 
 
-def test_verdict_comes_first(no_plots, content):
-    nasty = "<script>alert(1)</script> 2 & 3"
-    page = render(replace(content, document={**content.document, "verdict": nasty}))
-    assert f'<header>\n<p class="verdict">{escape(nasty)}</p>' in page
-    assert page.index('class="verdict"') < page.index("<h1>")
-
-
 def test_plain_words_say_how_many_how_sure_and_what_to_look_at(content):
     said = " ".join(_tables.plain_words(changed(content, confidence={0: 0.2}, fits_nowhere={0: True, 1: True})))
     assert said.startswith("The 48 points were put into 3 groups (clusters), each with 16 points.")
@@ -245,10 +234,13 @@ def test_plain_words_say_how_many_how_sure_and_what_to_look_at(content):
     assert "2 points fit nowhere" in said
 
 
-def test_one_cluster_has_nothing_doubtful(no_plots, points):
+def test_one_cluster_has_nothing_doubtful_and_the_verdict_comes_first(no_plots, points):
     single = Content.from_estimator(TRR(1).fit(points), points)
-    single.document["n_clusters_range"] = (1, 10)
+    nasty = "<script>alert(1)</script> 2 & 3"
+    single.document.update(n_clusters_range=(1, 10), verdict=nasty)
     page = render(single)
+    assert f'<header>\n<p class="verdict">{escape(nasty)}</p>' in page
+    assert page.index('class="verdict"') < page.index("<h1>")
     assert 'id="doubtful"' not in page
     assert "All 48 points are in one group: nothing speaks for splitting them." in page
     assert "1 to 10 may be right" not in page
@@ -263,39 +255,51 @@ def test_methods_without_a_graph_of_all_samples_have_a_report(no_plots, points, 
     assert '#tree"' not in page
 
 
-def test_failing_plot_is_left_out(content, monkeypatch):
-    from subspaces.inspection import plots
+def test_what_fails_is_left_out(points, monkeypatch):
+    class Failing(TRR):
+        @property
+        def tree_(self):
+            raise ValueError("no such graph")
 
     def broken(*_, **__):
         raise ValueError("no")
 
-    monkeypatch.setattr(plots.SpectrumDisplay, "from_estimator", broken)
+    content = Content.from_estimator(Failing(3).fit(points), points)
+    monkeypatch.setattr("subspaces.inspection.plots.SpectrumDisplay.from_estimator", broken)
     with pytest.warns(UserWarning, match="'Spectrum' was left out of the report: no"):
         titles = [picture.title for picture in _page.drawn(_page.plots_of(content))]
     assert "The graph that was cut" in titles
     assert "Spectrum" not in titles
+    monkeypatch.setattr(_page, "drawn", lambda _: [])
+    monkeypatch.setattr(_sections, "cluster_map", broken)
+    with pytest.warns(UserWarning, match="left out of the report") as caught:
+        page = render(content)
+    assert 'id="tree"' not in page
+    assert 'id="map"' not in page
+    said = {str(warning.message) for warning in caught}
+    assert said >= {
+        "the tree was left out of the report: no such graph",
+        "the map was left out of the report: no",
+    }
+    monkeypatch.setattr(_sections, "LARGE", 20)
+    assert _sections.tree_of(content) is None  # not even asked for
 
 
 # ---------------------------------------------------------------- gallery and doubtful samples
 
 
-def test_the_surest_members_find_room(content, monkeypatch):
-    monkeypatch.setattr(_sections, "MAX_PROFILES", 30)
+def test_every_member_is_in_the_gallery_once_and_the_surest_find_room(content, monkeypatch):
     content = changed(content, confidence={i: 0.6 + 0.005 * i for i in range(48)})
-    for view in _sections.gallery(content):
-        typical = {item.index for item in view.typical}
-        own = np.flatnonzero(content.summary.labels == view.row["cluster"])
-        rest = [i for i in own[np.argsort(-content.summary.confidence[own], kind="stable")] if i not in typical]
-        assert {item.index for item in view.members} == typical | set(rest[:5])
-
-
-def test_every_member_is_in_the_gallery_once(content):
     views = _sections.gallery(content)
     assert sorted(item.index for view in views for item in view.members) == list(range(48))
-    for view, exemplars in zip(views, content.summary.exemplars, strict=True):
+    monkeypatch.setattr(_sections, "MAX_PROFILES", 30)
+    for view, few, exemplars in zip(views, _sections.gallery(content), content.summary.exemplars, strict=True):
         sure = [item.confidence for item in view.members]
         assert sure == sorted(sure, reverse=True)
-        assert [item.index for item in view.typical] == exemplars[:5].tolist()
+        typical = exemplars[:5].tolist()
+        assert [item.index for item in view.typical] == typical
+        rest = [item.index for item in view.members if item.index not in typical]
+        assert {item.index for item in few.members} == {*typical, *rest[:5]}
 
 
 def test_images_keep_within_their_room(no_plots, monkeypatch, rng):
@@ -310,14 +314,9 @@ def test_images_keep_within_their_room(no_plots, monkeypatch, rng):
     assert "The page has no room for" in render(content)
 
 
-def test_images_are_as_large_as_there_is_room():
-    X = np.random.default_rng(0).uniform(size=(20, 40_000))
-    images = _sections.Images(Content.from_estimator(TRR(2).fit(X[:, :30]), X, image_shape=(200, 200)))
-    assert images.fitting_side(10**9) == 256
-    assert images.fitting_side(1) == 64
-
-
-def test_pixels_beside_vectors_are_the_images(content, rng):
+def test_images_are_as_large_as_there_is_room_and_may_stand_beside_vectors(content, rng):
+    large = replace(content, pixels=rng.uniform(size=(48, 40_000)), image_shape=(200, 200))
+    assert [_sections.Images(large).fitting_side(room) for room in (10**9, 1)] == [256, 64]
     pixels = rng.uniform(size=(48, 30))
     beside = replace(content, image_shape=(5, 6), pixels=pixels)
     whole = replace(content, X=pixels, image_shape=(5, 6))
@@ -416,19 +415,6 @@ def test_tree_section(points):
         assert found.names == ("clusters", "sizes", "cut")  # nothing was tested
 
 
-def test_tree_that_fails_or_is_too_large_is_left_out(no_plots, points, monkeypatch):
-    class Failing(TRR):
-        @property
-        def tree_(self):
-            raise ValueError("no such graph")
-
-    content = Content.from_estimator(Failing(3).fit(points), points)
-    with pytest.warns(UserWarning, match="the tree was left out of the report: no such graph"):
-        assert 'id="tree"' not in render(content)
-    monkeypatch.setattr(_sections, "LARGE", 20)
-    assert _sections.tree_of(content) is None  # not even asked for
-
-
 # ---------------------------------------------------------------- what next
 
 
@@ -438,14 +424,14 @@ def steps_of(content, command):
 
 
 def test_next_commands_keep_what_was_typed(content):
-    words = steps_of(
-        content, "subspaces cluster 'my table.csv' --ignore kind -k3 --seed=4 --report out.html --force -q"
-    )
-    kept = ["subspaces", "cluster", "my table.csv", "--ignore", "kind", "-k", "3", "--seed", "4"]
+    typed = "'my table.csv' --ignore kind --set header=true --set reg=1 -k3 --seed=4 --report out.html --force -q"
+    words = steps_of(content, f"subspaces cluster {typed}")
+    reading = ["my table.csv", "--ignore", "kind", "--set", "header=true"]
+    kept = ["subspaces", "cluster", *reading, "--set", "reg=1", "-k", "3", "--seed", "4"]
     assert words["Keep the result as a table"] == [[*kept, "-o", "my table-clusters.xlsx"]]
     assert words["Label new points"][0] == [*kept, "--save", "my table.skops"]
     assert words["Label new points"][1][:4] == ["subspaces", "predict", "my table.skops", "NEW"]
-    assert words["Try it with your own hands"] == [["subspaces", "explore", "my table.csv", "--ignore", "kind"]]
+    assert words["Try it with your own hands"] == [["subspaces", "explore", *reading]]
     (scored,) = words["Compare with what you know"]
     assert "--ignore" not in scored
     assert scored[scored.index("--label") + 1] == "kind"
@@ -488,13 +474,11 @@ def test_commands_of_a_report_run(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.normal(size=(20, 3)), 9 + rng.normal(size=(20, 3))])
     np.savetxt("x y.csv", rows, delimiter=",", header="a,b,c", comments="")
-    first = CliRunner().invoke(app, ["cluster", "x y.csv", "-k", "2", "--method", "trr", "--report", "r.html"])
-    assert first.exit_code == 0, first.output
+    told("cluster", "x y.csv", "-k", 2, "--method", "trr", "--report", "r.html")
     section = (tmp_path / "r.html").read_text().partition('<section id="next-steps">')[2].partition("</section>")[0]
     lines = [re.sub("<[^>]+>", "", line) for line in re.findall(r"<code>(.*?)</code>", section)]
     commands = [shlex.split(line.replace("&#39;", "'")) for line in lines]
     wanted = [words for words in commands if words[1] == "cluster" and "--report" not in words]
     assert len(wanted) == 2
     for words in [*wanted, next(words for words in commands if words[1] == "predict")]:
-        result = CliRunner().invoke(app, ["x y.csv" if word == "NEW" else word for word in words[1:]])
-        assert result.exit_code == 0, (words, result.output)
+        told(*("x y.csv" if word == "NEW" else word for word in words[1:]))

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -26,8 +24,7 @@ from subspaces.utils.process import stopped_by_signals
 from subspaces.utils.spelling import arguments_spelled
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
-STOPPED = {INTERRUPTED: "interrupted", 143: "terminated", 129: "the terminal was closed"}
-"""Exit codes of commands that a signal ended, 128 and its number, as shells count."""
+STOPPED = {INTERRUPTED: "interrupted", 143: "terminated", 129: "the terminal was closed"}  # 128 and the signal's number
 
 BY_SET = ("header", "decimal", "image_size", "color", "mask", "link", "checkpoint")
 """Settings of the commands that have no option of their own: ``--set NAME=VALUE`` takes them."""
@@ -39,12 +36,6 @@ def repeated_command() -> str:
     """Return the command as it was typed, quoted for a shell, and allowed to replace what it wrote the first time."""
     typed = _typed.get()
     return shlex.join(typed if "--force" in typed else (*typed, "--force"))
-
-
-def program() -> str:
-    """Return the name of this program, or its path where the shell would not find the name."""
-    typed = sys.argv[0]
-    return typed if Path(typed).stem == "subspaces" and shutil.which("subspaces") is None else "subspaces"
 
 
 class Refusal(Exception):
@@ -81,7 +72,7 @@ class Commands(TyperGroup):
                     warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
                     code = super().main(arguments, *rest, **{**options, "standalone_mode": False})
             except Exception as error:
-                if "--debug" in arguments or os.environ.get("SUBSPACES_DEBUG", "0") not in ("", "0"):
+                if "--debug" in arguments:
                     traceback.print_exc()
                 # a library that is interrupted may report that as an error of its own
                 code = INTERRUPTED if signals else _report(error)
@@ -97,7 +88,7 @@ def as_option(name: str, value: Any = None) -> str:
         text = str(value).lower() if isinstance(value, bool) else str(value)
         return f"--set {name}" if value is None else f"--set {shlex.quote(f'{name}={text}')}"
     values = [] if value is None or isinstance(value, bool) else [value] if isinstance(value, str) else value
-    option = "--" + name.replace("_", "-")
+    option = "--seed" if name == "random_state" else "--" + name.replace("_", "-")
     return " ".join(f"{option} {shlex.quote(item)}" for item in values) or option
 
 
@@ -135,11 +126,10 @@ def _report(error: Exception) -> int:
 
 def _try(error: Exception) -> str:
     """Return the command that was typed with the options that an error asks for, ready to be typed."""
-    remedy = getattr(error, "remedy", None)
-    if not remedy or _typed.get()[1:2] not in (("cluster",), ("explore",)):  # the model decides for predict
+    remedy, typed = getattr(error, "remedy", None), _typed.get()
+    if not remedy or typed[1] not in ("cluster", "explore"):  # the model decides for predict
         return ""
-    words = [word for name, value in remedy.items() for word in shlex.split(as_option(name, value))]
-    return f"; try: {shlex.join([program(), *_typed.get()[1:], *words])}"
+    return f"; try: {shlex.join(typed)} {' '.join(as_option(name, value) for name, value in remedy.items())}"
 
 
 def one_line(text: object) -> str:
@@ -148,8 +138,14 @@ def one_line(text: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
 
 
+def tell(*texts: object) -> None:
+    """Print each text as one line; plain, so brackets from a file are never read as markup."""
+    for text in texts:
+        typer.echo(one_line(text))
+
+
 def complain(text: object) -> None:
-    """Print one line to standard error; plain text, so brackets from a file are never read as markup."""
+    """Print one line to standard error."""
     typer.echo(one_line(text), err=True)
 
 
@@ -160,7 +156,7 @@ def limited_threads(n_threads: int | None) -> Iterator[None]:
         yield
         return
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
+    before = {name: os.environ[name] for name in names if name in os.environ}
     os.environ.update(dict.fromkeys(names, str(n_threads)))
     try:
         import sklearn  # noqa: F401  (loads the libraries that are limited next)
@@ -169,8 +165,6 @@ def limited_threads(n_threads: int | None) -> Iterator[None]:
         with threadpool_limits(n_threads):
             yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for name in names:
+            del os.environ[name]
+        os.environ.update(before)

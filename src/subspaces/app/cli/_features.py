@@ -36,7 +36,7 @@ class Features:
         Who gives the size or the colours of pixels wants to compare pixels. `excluded` is an option that was given and
         has no meaning with features.
         """
-        spec, of_pixels = reading.features, [name for name in ("image_size", "color") if reading.arguments[name]]
+        spec, of_pixels = reading.features, [name for name in ("image_size", "color") if name in reading.given]
         if spec is None or spec == PIXELS:
             return cls(PIXELS if of_pixels else spec)
         if excluded is not None:
@@ -117,19 +117,18 @@ def features_of_model(spec: str | None, reading: ModelReading) -> Extractor | No
     """Return what makes vectors of new images for a model; only vectors of a file are given anew."""
     from subspaces.app.features.extractor import FromFile
 
-    by_file = isinstance(reading.features, FromFile)
-    if spec is not None and not by_file:
-        own = "pixels or columns as they are" if reading.features is None else reading.features.name
-        raise refuse(OPTION, f"the model has its own ({own}); leave it out")
-    if spec is not None:
-        if not spec.lower().endswith(".npy"):
-            raise refuse(OPTION, "must be a .npy file of vectors")
-        return FromFile(spec)
-    if by_file:
-        problem = f"the model was fitted to vectors of a file ({reading.features.name})"
+    known: Extractor | None = reading.features
+    if not isinstance(known, FromFile):
+        if spec is not None:
+            own = "pixels or columns as they are" if known is None else known.name
+            raise refuse(OPTION, f"the model has its own ({own}); leave it out")
+        return known
+    if spec is None:
+        problem = f"the model was fitted to vectors of a file ({known.name})"
         raise refuse(OPTION, f"{problem}; name the file with those of the new images")
-    found: Extractor | None = reading.features
-    return found
+    if not spec.lower().endswith(".npy"):
+        raise refuse(OPTION, "must be a .npy file of vectors")
+    return FromFile(spec)
 
 
 def new_vectors(data: Dataset, extractor: Extractor | None) -> Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from subspaces.app.cli._common import refuse, repeated_command
 from subspaces.app.cli._inputs import keywords
-from subspaces.app.cli._task import POINT_BYTES, Run, Task, fit
+from subspaces.app.cli._task import Run, Task, check_room, fit
 from subspaces.utils.spelling import counted
 
 if TYPE_CHECKING:
@@ -26,21 +27,18 @@ def map_files(labels: Path | None, source: Path) -> list[Path]:
     """Return the files of a map: the one named (else after the image, in this folder), data of ENVI, a picture."""
     suffix = source.suffix.lower()
     target = labels or Path(f"{source.stem}_map{suffix if suffix in MAPS[:3] else '.png'}")
-    suffix = target.suffix.lower()
-    more = [target.with_suffix(".dat")] if suffix == ".hdr" else []
-    # without Matplotlib there is still the map
-    picture = [target.with_suffix(".png")] if suffix in (".hdr", ".tif", ".tiff") and find_spec("matplotlib") else []
-    return [target, *more, *picture]
+    more = {".hdr": (".dat", ".png"), ".tif": (".png",), ".tiff": (".png",)}
+    return [target, *(target.with_suffix(other) for other in more.get(target.suffix.lower(), ()))]
 
 
 def check_map(labels: Path | None, source: Path, force: bool) -> None:
     """Refuse a map that could not be written."""
     from subspaces.app.files import FileError, check_output
 
-    for file in map_files(labels, source):
-        check_output(file, force=force, source=source, suffixes=(*MAPS, ".dat"), what="map")
-        if file.suffix.lower() == ".png" and find_spec("matplotlib") is None:
-            raise FileError(file, 'a picture of the map needs Matplotlib: pip install "subspaces[app]"')
+    target, *others = map_files(labels, source)
+    for file in (target, *others):
+        suffixes = MAPS if file is target else (".dat", ".png")
+        check_output(file, force=force, source=source, suffixes=suffixes, what="map")
         if file.suffix.lower() in (".tif", ".tiff") and find_spec("rasterio") is None:
             raise FileError(file, 'GeoTIFF needs rasterio: pip install "subspaces[geo]" (or write .hdr)')
 
@@ -80,7 +78,7 @@ def run_image(task: Task) -> Run:
     """Read a cube, cluster its pixels and describe the result."""
     from subspaces.app.files import read_cube
 
-    given = task.reading.given()
+    given = task.reading.given
     if "missing" in given:
         raise refuse("--missing", "has no meaning for an image: pixels with NaN are left out")
     for name in given.keys() - {"array", "label"}:
@@ -90,7 +88,6 @@ def run_image(task: Task) -> Run:
     # late: a wrong file name should not wait seconds for its answer
     from subspaces.applications.hyperspectral import ImageClusters, image_features, label_map
     from subspaces.engine.confidence import summarize
-    from subspaces.utils.memory import require
 
     own = {name: task.parameters[name] for name in SETTINGS if name in task.parameters}
     start = perf_counter()
@@ -98,17 +95,17 @@ def run_image(task: Task) -> Run:
         X, segments = image_features(cube, **own)
     except ValueError as error:
         raise refuse("--set", str(error)) from error
-    require(POINT_BYTES * len(X), f"the confidence and the table of {len(X)} points", "Allow more with --memory.")
-    estimator = task.with_parameters(task.method, _fixed(task)).estimator(len(X))
+    check_room(len(X))
+    estimator = replace(task, parameters=_fixed(task)).estimator(len(X))
     fit(estimator, X)
     seconds = perf_counter() - start
     found = ImageClusters(label_map(estimator.labels_, cube.mask, segments), estimator, X, segments, cube)
     summary = summarize(estimator, X)
-    imports = (
-        "from subspaces.applications.hyperspectral import image_features\nfrom subspaces.app.files import read_cube"
+    lines = (
+        "from subspaces.app.files import read_cube\n"
+        "from subspaces.applications.hyperspectral import image_features\n\n"
+        f"X = image_features(read_cube({str(file)!r}{keywords(named)}){keywords(own)})[0]"
     )
-    call = f"read_cube({str(file)!r}{keywords(named)})"
-    lines = f"{imports}\n\nX = image_features({call}{keywords(own)})[0]"
     return Run(_document(found, task.method, seconds, summary), estimator, None, summary, lines, found)
 
 
@@ -120,9 +117,9 @@ def _fixed(task: Task) -> dict[str, Any]:
     from subspaces import registry
     from subspaces.applications.hyperspectral import N_NONZERO
 
-    defaults = {**registry.load(task.method)().get_params(), "n_nonzero": N_NONZERO}
+    defaults = registry.load(task.method)().get_params()
     del defaults["n_clusters"]
-    return {**defaults, **given}
+    return {**defaults, "n_nonzero": N_NONZERO, **given}
 
 
 def _document(found: ImageClusters, method: str, seconds: float, summary: Any) -> dict[str, Any]:

@@ -14,32 +14,26 @@ from subspaces.utils.spelling import counted
 
 @dataclass(frozen=True)
 class Inputs:
-    """Files that are read together; none is the pipe."""
+    """Files that are read together; none is the pipe. `main` is the file, the folder of all images, or the first."""
 
     files: tuple[Path, ...]
+    main: Path
 
     @classmethod
     def of(cls, names: Sequence[str]) -> Self:
         """Find the files that are meant; refuse addresses and a pipe among files."""
-        if "-" not in names:
-            from subspaces.app.files.several import expand
+        from subspaces.app.files.several import PIPE, are_images, common_folder, expand
 
-            return cls(tuple(expand(names)))
-        if len(names) > 1:
-            raise refuse("FILE", "- (a table from a pipe) cannot be joined with files")
-        if sys.stdin.isatty():
-            problem = "- reads a table from a pipe, and there is none; try: other-program | subspaces cluster -"
-            raise refuse("FILE", problem)
-        return cls(())
-
-    @property
-    def main(self) -> Path:
-        """The file, the folder that holds all images, or the first of several tables."""
-        from subspaces.app.files.several import PIPE, are_images, common_folder
-
-        if len(self.files) > 1 and all(file.exists() for file in self.files) and are_images(self.files):
-            return common_folder(self.files)
-        return self.files[0] if self.files else PIPE
+        if "-" in names:
+            if len(names) > 1:
+                raise refuse("FILE", "- (a table from a pipe) cannot be joined with files")
+            if sys.stdin.isatty():
+                problem = "- reads a table from a pipe, and there is none; try: other-program | subspaces cluster -"
+                raise refuse("FILE", problem)
+            return cls((), PIPE)
+        files = tuple(expand(names))
+        is_folder = len(files) > 1 and all(file.exists() for file in files) and are_images(files)
+        return cls(files, common_folder(files) if is_folder else files[0])
 
     @property
     def tables(self) -> tuple[Path, ...]:

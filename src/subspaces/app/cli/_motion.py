@@ -66,20 +66,19 @@ def for_motion(task: Task, X: Any) -> Task:
     from subspaces.selection.trajectories import MOST_TRACKS, are_tracks
 
     method = task.method
-    if method == AUTO and not (len(X) <= MOST_TRACKS and are_tracks(X)):
-        method = "ktrr"
-    if method not in registry.names(*registry.SHALLOW):
+    if method == AUTO and len(X) <= MOST_TRACKS and are_tracks(X):
         return task
+    method = "ktrr" if method == AUTO else method
     known = registry.load(method)().get_params()
     if "affine" not in known:
-        return task.with_parameters(method, task.parameters)
+        return replace(task, method=method)
     setting: dict[str, Any] = {"affine": True}
-    if isinstance(task.n_clusters, int) and "graph" not in task.parameters:
+    if task.n_clusters is not None and "graph" not in task.parameters:
         kept = {name: known[name] for name in ("n_nonzero", "assign_labels") if name in known}
         own = next((found for weight, found in SETTINGS.items() if weight in known), {})
         setting |= {**kept, "scaling": "none", **own}
     fixed = {name: value for name, value in setting.items() if name in known}
-    return task.with_parameters(method, {**fixed, **task.parameters})
+    return replace(task, method=method, parameters={**fixed, **task.parameters})
 
 
 def draw_tracks(path: Path, tracks: Any, labels: Any) -> None:

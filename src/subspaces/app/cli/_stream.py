@@ -9,6 +9,8 @@ from time import perf_counter
 from typing import Any
 
 from subspaces.app.cli._common import refuse
+from subspaces.app.cli._task import Run, Task
+from subspaces.app.description import describe
 from subspaces.utils.progress import phase
 
 STREAMED = (".npy", ".parquet", ".zarr")
@@ -40,16 +42,16 @@ def _holds_tables(folder: Path) -> bool:
     return suffixes in ({".parquet"}, {".csv"})
 
 
-def cluster_stream(
-    estimator: Any,
-    file: Path,
+def run_stream(
+    task: Task,
+    output: Path | None,
     scheduler: str | None,
     checkpoint: Path | None,
     threads: int | None,
     memory: int | None,
-    output: Path | None,
-) -> dict[str, Any]:
-    """Cluster a file piece by piece; return arguments of `describe`."""
+) -> Run:
+    """Cluster a file piece by piece; nothing is known of its samples but their labels."""
+    estimator, file = task.estimator(None), task.inputs.main
     from subspaces.app.files import FileError
     from subspaces.distributed import connect, fit_predict
     from subspaces.utils.memory import limited
@@ -73,12 +75,10 @@ def cluster_stream(
         import pyarrow.parquet
 
         estimator.labels_ = pyarrow.parquet.read_table(left, columns=["cluster"]).column("cluster").to_numpy()
-    return {
-        "source": str(file),
-        "shape": (len(estimator.labels_), estimator.n_features_in_),
-        "seconds": perf_counter() - start,
-        "notes": [f"read piece by piece by {who}"],
-    }
+    shape, seconds = (len(estimator.labels_), estimator.n_features_in_), perf_counter() - start
+    notes = [f"read piece by piece by {who}"]
+    document = describe(estimator, source=str(file), shape=shape, method=task.method, seconds=seconds, notes=notes)
+    return Run(document, estimator)
 
 
 def _workers(threads: int | None, memory: int | None) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -35,16 +35,11 @@ class Task:
     reading: Reading
     features: Features
     method: str
-    n_clusters: int | str | None
+    n_clusters: int | None
     parameters: dict[str, Any]
     is_image: bool = False
     is_motion: bool = False
     mask: Path | None = None
-    finds_number: bool = False
-
-    def with_parameters(self, method: str, parameters: dict[str, Any]) -> Self:
-        """Return the same task for another method or with other parameters."""
-        return replace(self, method=method, parameters=parameters)
 
     def estimator(self, n_samples: int | None) -> Any:
         """Return the estimator, unfitted; check that its parameters go together. `n_samples` is None for streams.
@@ -52,38 +47,42 @@ class Task:
         Parameters that are not given are the defaults of the class, as in Python; without a number of clusters, an
         image or trajectories have theirs found by the front door.
         """
-        method, given = self.method, dict(self.parameters)
-        k: Any = self.n_clusters
-        methods = (AUTO, *registry.names(*registry.SHALLOW))
-        if method not in methods:
-            raise refuse("--method", f"'{method}' is not one of {', '.join(methods)}")
-        if isinstance(k, int) and not 1 <= k <= (n_samples or k):
+        method, k, given = self.method, self.n_clusters, dict(self.parameters)
+        if k is not None and not 1 <= k <= (n_samples or k):
             found = f"{counted(k, 'cluster')} of {counted(n_samples or 0, 'point')}"
             raise refuse("-k", f"{found}; ask for {'fewer' if k > 0 else 'more'}")
         from subspaces import KTRR, SubspaceClustering
 
         cls = SubspaceClustering if method == AUTO else registry.load(method)
-        if self.finds_number and cls is KTRR and k in (None, AUTO):
+        if (self.is_image or self.is_motion) and cls is KTRR and k is None:
             cls = SubspaceClustering
             given = {name: value for name, value in given.items() if name in cls().get_params()}
         known = cls().get_params()
         for name in given:
-            if name in ("effort", "scaling", "random_state") and name not in known:
-                raise refuse("--seed" if name == "random_state" else name, f"has no meaning for the method {method}")
+            if name in ("effort", "scaling") and name not in known:
+                raise refuse(name, f"has no meaning for the method {method}")
             if name not in known:
                 names = ", ".join(key for key in known if key != "n_clusters")
                 raise refuse("--set", f"'{name}' is no parameter of the method {method}, which has {names}")
         if given.get("scaling") == "none":
             given["scaling"] = None
         if cls is SubspaceClustering:
-            return cls(n_clusters=None if k == AUTO else k, **given)
-        if AUTO in (k, *(given[name] for name in CHOSEN if name in given)):
+            return cls(n_clusters=k, **given)
+        if AUTO in (given.get(name) for name in CHOSEN):
             raise refuse("--method", f"auto has no meaning for the method {method} here")
         if k is None and "assign_labels" not in known:
             raise refuse("-k", f"the method {method} needs the number of clusters")
         if k is None and given.setdefault("assign_labels", "modularity") != "modularity":
             raise refuse("-k", f"assign_labels={given['assign_labels']} needs the number of clusters; add -k")
         return cls(n_clusters=k, **given)
+
+
+def check_room(n_samples: int) -> None:
+    """Refuse more samples than there is room to describe, before they are clustered."""
+    from subspaces.utils.memory import require
+
+    what = f"the confidence and the table of {n_samples} points"
+    require(POINT_BYTES * n_samples, what, "Allow more with --memory, or cluster a sample.")
 
 
 def fit(estimator: Any, X: Any) -> None:

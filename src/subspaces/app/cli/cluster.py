@@ -9,16 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
+from subspaces import registry
 from subspaces.app.cli import _options as options
 from subspaces.app.cli import _stream
-from subspaces.app.cli._common import limited_threads, refuse
+from subspaces.app.cli._common import as_option, limited_threads, refuse
 from subspaces.app.cli._features import Features, features_in_python
 from subspaces.app.cli._image import run_image
 from subspaces.app.cli._inputs import Inputs
 from subspaces.app.cli._motion import for_motion, motion_in_python, read_motion
 from subspaces.app.cli._options import AUTO, Effort, Reading, Scaling, method, output
 from subspaces.app.cli._outputs import Outputs, as_document, say
-from subspaces.app.cli._task import POINT_BYTES, Run, Task, fit
+from subspaces.app.cli._task import Run, Task, check_room, fit
 from subspaces.app.description import describe
 from subspaces.utils.progress import shown
 from subspaces.utils.spelling import counted
@@ -140,31 +141,34 @@ def cluster(
     """
     most, k = options.size_in_bytes(memory), options.number_of_clusters(n_clusters)
     settings = dict(reading.settings)
-    mask, checkpoint = (options.path(settings, name) for name in ("mask", "checkpoint"))
+    named = (settings.pop(name, None) for name in ("mask", "checkpoint"))
+    mask, checkpoint = (None if value is None else Path(str(value)) for value in named)
     outputs = Outputs(output, tuple(report or ()), sort_into, save, bool(options.switch(settings, "link")), force)
     parameters = _parameters({"effort": effort, "scaling": scaling, "random_state": seed}, settings)
     inputs = Inputs.of(file)
     excluded = _checked_kind(inputs, image, motion, scheduler, mask, save)
     features = Features.checked(reading, excluded)
-    with _limited(most):
+    from subspaces.utils.memory import limited  # takes a second that a wrong option should not wait for
+
+    with limited(most):
         streamed = _stream.wanted(inputs.main, scheduler)
-    if motion and streamed:
-        raise refuse("--motion", "has no meaning for a file that workers read piece by piece")
     chosen = _method(method, parameters, image or streamed, motion)
-    task = Task(inputs, reading, features, chosen, k, parameters, image, motion, mask, image or motion)
+    task = Task(inputs, reading, features, chosen, k, parameters, image, motion, mask)
     outputs.check(task)
-    with shown(not (quiet or as_json)), limited_threads(threads), _limited(most):
+    if streamed and not image:
+        _check_streamed(task, outputs)
+    with shown(not (quiet or as_json)), limited_threads(threads), limited(most):
         if image:
             run = run_image(task)
         elif streamed:
-            run = _streamed(task, outputs, scheduler, checkpoint, threads, most)
+            run = _stream.run_stream(task, output, scheduler, checkpoint, threads, most)
         else:
             run = _run(task, output)
         written = outputs.write(run)
     if as_json:
         typer.echo(json.dumps(as_document(run), allow_nan=False))
     elif not quiet:
-        say(run, written, found=k in (None, AUTO))
+        say(run, written, found=k is None)
 
 
 def _checked_kind(
@@ -185,27 +189,30 @@ def _checked_kind(
     return option
 
 
-def _limited(most: int | None) -> Any:
-    """Return a bound on memory; late, because its module takes a second that a wrong option should not wait for."""
-    from subspaces.utils.memory import limited
-
-    return limited(most)
+def _check_streamed(task: Task, outputs: Outputs) -> None:
+    """Refuse what needs all samples at once."""
+    written = {"--motion": task.is_motion, "--report": outputs.reports, "--sort-into": outputs.folder}
+    given = task.reading.given.keys() - {"text", "image_size", "color"}
+    for name in (*(option for option, value in written.items() if value), *given):
+        raise refuse(name, "has no meaning for a file that workers read piece by piece")
 
 
 def _parameters(typed: dict[str, Any], assigned: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters given by options of their own and by ``--set``; none by both."""
     given = {name: value for name, value in typed.items() if value is not None}
     for name in given.keys() & assigned.keys():
-        by = "--seed" if name == "random_state" else f"--{name}"
-        raise refuse("--set", f"{name} is given by {by} already")
+        raise refuse("--set", f"{name} is given by {as_option(name)} already")
     return given | assigned
 
 
 def _method(name: str, given: dict[str, Any], special: bool, motion: bool) -> str:
-    """Return the method: auto, unless the data are of a kind of their own.
+    """Return the method, checked: auto, unless the data are of a kind of their own.
 
     The automatic choice has a scaling and a cut of its own for trajectories.
     """
+    methods = (AUTO, *registry.names(*registry.SHALLOW))
+    if name not in methods:
+        raise refuse("--method", f"'{name}' is not one of {', '.join(methods)}")
     own = set(given) - {"random_state", "effort", "out_of_sample"} if motion else set()
     other_cut = given.get("assign_labels", AUTO) not in (AUTO, "kmeans", "modularity")
     return "ktrr" if name == AUTO and (special or own or other_cut) else name
@@ -216,7 +223,7 @@ def _run(task: Task, labels: Path | None) -> Run:
     from subspaces.app.files import FileError, read_table
     from subspaces.app.files.writing import check_n_rows
 
-    inputs, arguments, tracks = task.inputs, task.reading.given(), None
+    inputs, arguments, tracks = task.inputs, task.reading.given, None
     if task.is_motion:
         read, tracks = read_motion(inputs, arguments)
     else:
@@ -228,10 +235,9 @@ def _run(task: Task, labels: Path | None) -> Run:
         check_n_rows(labels, data.n_rows or data.n_samples)
     # late: a wrong file name should not wait seconds for its answer
     from subspaces.engine.confidence import summarize
-    from subspaces.utils.memory import require
+    from subspaces.selection.result import TOO_FEW
 
-    remedy = "Allow more with --memory, or cluster a sample."
-    require(POINT_BYTES * data.n_samples, f"the confidence and the table of {data.n_samples} points", remedy)
+    check_room(data.n_samples)
     task = for_motion(task, data.X) if task.is_motion else task
     estimator = task.estimator(data.n_samples)
     start = perf_counter()
@@ -241,13 +247,17 @@ def _run(task: Task, labels: Path | None) -> Run:
     fit(estimator, data.X) if chosen is None else estimator.fit_chosen(data.X, chosen)
     seconds = perf_counter() - start
     summary = summarize(estimator, data.X)
+    n, n_clusters, notes = data.n_samples, len(summary.clusters), data.notes
+    if n < TOO_FEW or 1 < n == n_clusters:
+        few = counted(n, "point is", "points are")
+        notes = (*notes, f"{few} too few to find clusters among them; do not rely on this result")
     document = describe(
         estimator,
         source=inputs.title,
         shape=data.X.shape,
         method=task.method,
         seconds=seconds,
-        notes=(*data.notes, *_remarks(estimator.labels_)),
+        notes=notes,
         y=data.y,
         summary=summary,
         names=data.names,
@@ -256,32 +266,3 @@ def _run(task: Task, labels: Path | None) -> Run:
     )
     lines = motion_in_python(inputs, arguments) if task.is_motion else inputs.in_python(arguments)
     return Run(document, estimator, data, summary, features_in_python(lines, data), tracks=tracks)
-
-
-def _remarks(labels: Any) -> list[str]:
-    """Return a warning where there are too few samples for any result."""
-    from subspaces.selection.result import TOO_FEW
-
-    n, n_clusters = len(labels), len(set(labels.tolist()))
-    if n < TOO_FEW or 1 < n == n_clusters:
-        few = counted(n, "point is", "points are")
-        return [f"{few} too few to find clusters among them; do not rely on this result"]
-    return []
-
-
-def _streamed(
-    task: Task,
-    outputs: Outputs,
-    scheduler: str | None,
-    checkpoint: Path | None,
-    threads: int | None,
-    memory: int | None,
-) -> Run:
-    """Cluster a file that is read piece by piece; nothing is known of its samples but their labels."""
-    given = task.reading.given().keys() - {"text", "image_size", "color"}
-    written = {"--report": outputs.reports, "--sort-into": outputs.folder}
-    for name in (*given, *(option for option, value in written.items() if value)):
-        raise refuse(name, "has no meaning for a file that workers read piece by piece")
-    estimator = task.estimator(None)
-    found = _stream.cluster_stream(estimator, task.inputs.main, scheduler, checkpoint, threads, memory, outputs.labels)
-    return Run(describe(estimator, method=task.method, **found), estimator)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,31 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subspaces.app.cli import _options as options
-from subspaces.app.cli._common import one_line, refuse
+from subspaces.app.cli._common import one_line, refuse, tell
 from subspaces.utils.spelling import counted
 
 if TYPE_CHECKING:
     from subspaces.app.files.label_files import LabelFile
 
-LabelFilesArgument = Annotated[
-    list[Path],
-    typer.Argument(metavar="FILE...", help="Two or more label files: .csv, .tsv, .xlsx, .parquet, .json or .npy."),
-]
-TruthOption = Annotated[
-    str | None,
-    options.data(
-        "--label --truth",
-        "NAME",
-        "Column with the true classes, in one of the files (which may hold nothing else): scores the labels by it.",
-    ),
-]
+TRUTH = "Column with the true classes, in one of the files (which may hold nothing else): scores the labels by it."
 MEASURES = {"accuracy": "same", "ari": "ARI", "nmi": "NMI"}
 """Measures of two partitions, by their names in the table."""
 
 
 def compare(
-    file: LabelFilesArgument,
-    label: TruthOption = None,
+    file: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Two or more label files: .csv, .tsv, .xlsx, .parquet, .json or .npy."),
+    ],
+    label: Annotated[str | None, options.data("--label --truth", "NAME", TRUTH)] = None,
     as_json: options.JsonOption = False,
     debug: options.DebugOption = False,
 ) -> None:
@@ -52,7 +43,9 @@ def compare(
     truth, found = _truth(read, label), [labels for labels in read if not labels.is_truth]
     if len(found) < 2 and truth is None:
         raise refuse("FILE", f"needs two or more label files; got {len(found)}")
-    names = _short([labels.source for labels in found])
+    names = [labels.source.name for labels in found]
+    if len(set(names)) < len(names):
+        names = [str(labels.source) for labels in found]
     pairs = [(i, j, *_scores(found[i], found[j])) for i, j in combinations(range(len(found)), 2)]
     known = [] if truth is None else [(i, *_scores(truth, labels)) for i, labels in enumerate(found)]
     if as_json:
@@ -65,10 +58,10 @@ def compare(
             document["truth"] = [{"file": names[i], "n_samples": n, **scores} for i, n, scores in known]
         typer.echo(json.dumps(document, allow_nan=False))
         return
-    typer.echo(one_line(_sentence(names, pairs, known, label)))
+    tell(_sentence(names, pairs, known, label))
     for name, labels in zip(names, found, strict=True):
         n_clusters = counted(len(set(labels.labels)), "cluster")
-        typer.echo(one_line(f"{name}: {counted(len(labels.labels), 'point')}, {n_clusters}"))
+        tell(f"{name}: {counted(len(labels.labels), 'point')}, {n_clusters}")
     if pairs:
         _print([(f"{names[i]} and {names[j]}", n, scores) for i, j, n, scores in pairs], "agreement")
     if truth is not None:
@@ -91,11 +84,6 @@ def _sentence(names: list[str], pairs: list[Any], known: list[Any], label: str |
         who = f"{names[0]} agrees" if len(known) == 1 else "they agree" if said else "The files agree"
         said.append(f"{who} with {label} on {share(known)}{'' if said else ' of the points'}")
     return "; ".join(said) + "."
-
-
-def _short(files: Sequence[Path]) -> list[str]:
-    names = [file.name for file in files]
-    return names if len(set(names)) == len(names) else [str(file) for file in files]
 
 
 def _truth(found: list[LabelFile], label: str | None) -> LabelFile | None:
@@ -133,10 +121,9 @@ def _scores(a: LabelFile, b: LabelFile) -> tuple[int, dict[str, float]]:
 
 
 def _print(rows: list[tuple[str, int, dict[str, float]]], title: str) -> None:
-    shown = [one_line(name) for name, _, _ in rows]
-    width = max(map(len, [*shown, title]))
-    typer.echo(f"\n{title:<{width}}  {'points':>8}" + "".join(f"{name:>8}" for name in MEASURES.values()))
-    for name, (_, n, scores) in zip(shown, rows, strict=True):
-        typer.echo(f"{name:<{width}}  {n:>8}" + "".join(f"{100 * scores[key]:>8.1f}" for key in MEASURES))
+    from subspaces.metrics.tables import Table
+
+    cells = [(one_line(name), str(n), *(f"{100 * scores[key]:.1f}" for key in MEASURES)) for name, n, scores in rows]
+    typer.echo(f"\n{Table((title, 'points', *MEASURES.values()), cells)}")
     if title == "agreement":
-        typer.echo("same: points in matching clusters; ARI: adjusted Rand index; NMI: mutual information; in percent")
+        tell("same: points in matching clusters; ARI: adjusted Rand index; NMI: mutual information; in percent")

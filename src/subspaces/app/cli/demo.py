@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import io
 import warnings
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 import typer
 
 from subspaces.app.cli import _options as options
-from subspaces.app.cli._common import one_line, program
-
-FolderOption = Annotated[Path, options.output("-o --output", "FOLDER", "Folder for the files; left out, demo.")]
+from subspaces.app.cli._common import tell
 
 
 def demo(
-    output: FolderOption = Path("demo"),
+    output: Annotated[Path, options.output("-o --output", "FOLDER", "Folder for the files; left out, demo.")] = Path(
+        "demo"
+    ),
     seed: options.SeedOption = None,
     debug: options.DebugOption = False,
 ) -> None:
@@ -45,18 +44,13 @@ def demo(
     table = score_table(digits.target, labels)
     write_text(output / "labels.csv", _labels_table(digits.target, labels))
     best = max((name for name in models if name.startswith("KTRR")), key=lambda name: table.rows[name]["accuracy"])
-    files = [output / "labels.csv"]
-    if find_spec("matplotlib") is not None:
-        files.append(output / "digits.png")
-        with write_atomically(files[-1]) as stream:
-            draw(stream, digits.images, models[best], best)
+    with write_atomically(output / "digits.png") as stream:
+        _draw(stream, digits.images, models[best], best)
     share = {name: f"{100 * scores['accuracy']:.0f} %" for name, scores in table.rows.items()}
     others = f"k-means {share['k-means']} and a constant label {share['constant label']}"
     typer.echo(f"{best}, puts {share[best]} of the images with their own digit; {others}.\n\n{table}\n")
-    typer.echo(one_line(f"Labels of every method: {files[0]}"))
-    no_picture = 'No picture: it needs matplotlib (pip install "subspaces[app]").'
-    typer.echo(one_line(f"Picture of {best}: {files[1]}" if len(files) > 1 else no_picture))
-    typer.echo(one_line(f"Your own data: {program()} cluster FILE (a table, or a folder of images)"))
+    tell(f"Labels of every method: {output / 'labels.csv'}", f"Picture of {best}: {output / 'digits.png'}")
+    tell("Your own data: subspaces cluster FILE (a table, or a folder of images)")
 
 
 def _fitted(X: Any, seed: int) -> dict[str, Any]:
@@ -86,7 +80,7 @@ def _labels_table(truth: Any, labels: dict[str, Any]) -> str:
     return text.getvalue()
 
 
-def draw(stream: BinaryIO, images: Any, model: Any, name: str) -> None:
+def _draw(stream: BinaryIO, images: Any, model: Any, name: str) -> None:
     """Draw typical images of each cluster beside the graph that was cut, as PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

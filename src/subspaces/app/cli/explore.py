@@ -7,10 +7,8 @@ import shlex
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from subspaces.app.cli import _options as options
-from subspaces.app.cli._common import Refusal, as_option, limited_threads, one_line, refuse
+from subspaces.app.cli._common import Refusal, as_option, limited_threads, one_line, refuse, tell
 from subspaces.app.cli._features import PIXELS, Features
 from subspaces.app.cli._inputs import Inputs
 from subspaces.app.cli._options import Reading
@@ -80,7 +78,7 @@ def explore(
         raise Refusal(str(error)) from None
     from subspaces import SubspaceClustering
 
-    features, inputs, given = Features.checked(reading), Inputs.of(file), reading.given()
+    features, inputs, given = Features.checked(reading), Inputs.of(file), dict(reading.given)
     with limited_threads(threads):
         with shown(not quiet):
             read = read_table(inputs.source, **given)
@@ -100,10 +98,9 @@ def explore(
             )
             started = session.first_settings
             session.compute(started)  # the page finds it done
-        for note in data.notes:
-            typer.echo(f"note: {one_line(note)}")
+        tell(*(f"note: {note}" for note in data.notes))
         began = f"begins with {counted(started.n_clusters, 'cluster')} as subspaces cluster finds them; Ctrl-C ends it"
-        said = f"exploring {one_line(inputs.title)}, which {began}"
+        said = f"exploring {inputs.title}, which {began}"
         if features.spec is None and data.is_image_folder:  # chosen here, so the command that repeats it names it
             given["features"] = PIXELS if data.features is None else str(data.features.name)
         elif reading.features is not None:
@@ -115,7 +112,7 @@ def explore(
             host=host,
             port=port,
             open_browser=browser,
-            announce=lambda address: typer.echo(f"{address}\n{said}"),
+            announce=lambda address: tell(address, said),
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subspaces.app.cli import _options as options
-from subspaces.app.cli._common import one_line
+from subspaces.app.cli._common import tell
 from subspaces.app.cli._features import features_of_model, new_vectors
 from subspaces.app.cli._inputs import Inputs
 from subspaces.app.cli._options import Reading
@@ -22,21 +22,17 @@ if TYPE_CHECKING:
     from subspaces.app.files import Dataset
     from subspaces.app.files.models import Reading as ModelReading
 
-ModelArgument = Annotated[
-    Path, typer.Argument(metavar="MODEL", help='Model (.skops) that "subspaces cluster --save" wrote.')
-]
-LabelsOption = Annotated[
-    Path | None,
-    options.output("-o --output", "FILE", "File for the labels: .csv, .tsv, .xlsx, .parquet, .json or .npy."),
-]
+LABELS = "File for the labels: .csv, .tsv, .xlsx, .parquet, .json or .npy."
 
 
 @options.reads_files
 def predict(
-    model: ModelArgument,
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help='Model (.skops) that "subspaces cluster --save" wrote.')
+    ],
     file: options.FilesArgument,
     reading: Reading,
-    output: LabelsOption = None,
+    output: Annotated[Path | None, options.output("-o --output", "FILE", LABELS)] = None,
     force: options.ForceOption = False,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
@@ -60,7 +56,7 @@ def predict(
         with phase("Reading the model"):
             estimator, known = load_model(model)
         extractor = features_of_model(reading.features, known)
-        data = new_vectors(_read(inputs, known, reading.given()), extractor)
+        data = new_vectors(_read(inputs, known, reading.given), extractor)
         if data.X.shape[1] != known.n_features:
             from subspaces.app.files import FileError
 
@@ -84,8 +80,8 @@ def _read(inputs: Inputs, known: ModelReading, given: dict[str, Any]) -> Dataset
 
     shape = known.image_shape
     if shape is not None:
-        given |= {"image_size": (shape[0], shape[1]), "color": len(shape) == 3, "min_images": 1}
-        return read_table(inputs.source, **given)
+        as_those = {"image_size": (shape[0], shape[1]), "color": len(shape) == 3, "min_images": 1}
+        return read_table(inputs.source, **{**given, **as_those})
     names = known.feature_names if all(map(has_columns, inputs.files)) else None
     data = read_table(inputs.source, **given, columns=names)
     if known.feature_names and not data.feature_names and data.texts is None:
@@ -95,13 +91,11 @@ def _read(inputs: Inputs, known: ModelReading, given: dict[str, Any]) -> Dataset
 
 
 def _say(title: str, labels: list[int], data: Dataset, output: Path | None) -> None:
-    typer.echo(one_line(f"{title}: {counted(len(labels), 'point')} in {counted(len(set(labels)), 'cluster')}"))
-    typer.echo(f"points in each cluster: {sizes_of(labels)}")
+    tell(f"{title}: {counted(len(labels), 'point')} in {counted(len(set(labels)), 'cluster')}")
+    tell(f"points in each cluster: {sizes_of(labels)}")
     if data.y is not None:
         from subspaces.metrics import score_table
 
         typer.echo(f"\n{score_table(data.y, {'predicted': labels})}\n")
-    for note in data.notes:
-        typer.echo(f"note: {one_line(note)}")
-    told = f"labels written to {output}" if output is not None else "no file written; -o labels.csv saves the labels"
-    typer.echo(one_line(told))
+    tell(*(f"note: {note}" for note in data.notes))
+    tell("no file written; -o labels.csv saves the labels" if output is None else f"labels written to {output}")

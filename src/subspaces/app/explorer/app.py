@@ -9,7 +9,6 @@ from dataclasses import asdict
 from functools import partial
 from html import escape
 from importlib.resources import files
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -411,15 +410,12 @@ class Taking:
 
     def __init__(self, labels: Callable[[str], Any], make_report: Callable[[], None]) -> None:
         self.page: Any = None  # the report that was made last
-        titles = {".csv": "Save the labels (CSV)"}
-        titles |= {".xlsx": "Save the labels (Excel)"} if find_spec("openpyxl") else {}
+        titles = {".csv": "Save the labels (CSV)", ".xlsx": "Save the labels (Excel)"}
         self.downloads = [
             pn.widgets.FileDownload(callback=partial(labels, suffix), filename=f"labels{suffix}", label=label, **FULL)
             for suffix, label in titles.items()
         ]
-        self.report = pn.widgets.Button(
-            label="Make a report", disabled=not (find_spec("matplotlib") and find_spec("jinja2")), **FULL
-        )
+        self.report = pn.widgets.Button(label="Make a report", **FULL)
         self.report_file = pn.widgets.FileDownload(
             callback=lambda: self.page, filename="report.html", label="Save the report (HTML)", visible=False, **FULL
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -14,11 +14,23 @@ from scipy import sparse
 from subspaces.app.description import describe
 from subspaces.engine.confidence import Summary, summarize
 from subspaces.utils.components import dense_rows
+from subspaces.utils.process import warn_caller
 from subspaces.utils.spelling import first_line
 from subspaces.utils.types import Array, Labels
 
 if TYPE_CHECKING:
     from subspaces.app.files import Dataset
+
+Made = TypeVar("Made")
+
+
+def attempted(what: str, make: Callable[[], Made]) -> Made | None:
+    """Return a part of the report, or None with a warning where it fails: the page is worth more than it."""
+    try:
+        return make()
+    except (ValueError, ImportError, np.linalg.LinAlgError, MemoryError) as error:
+        warn_caller(f"{what} was left out of the report: {error}")
+        return None
 
 
 @dataclass(frozen=True)
@@ -65,32 +77,14 @@ class Content:
 
     @classmethod
     def from_dataset(
-        cls,
-        estimator: Any,
-        data: Dataset,
-        summary: Summary,
-        document: dict[str, Any],
-        command: str = "",
-        reading: str = "",
+        cls, estimator: Any, data: Dataset, summary: Summary, document: dict[str, Any], **more: Any
     ) -> Self:
-        """Take the samples from what `subspaces.app.files.read_table` returned."""
-        return cls(
-            estimator,
-            data.X,
-            summary,
-            document,
-            ids=data.names,
-            y=data.y,
-            classes=data.classes,
-            named_by=next(iter(data.places), "row"),
-            image_shape=data.image_shape,
-            pixels=data.pixels,
-            texts=data.texts,
-            feature_names=data.feature_names,
-            files=[data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None,
-            command=command,
-            reading=reading,
-        )
+        """Take the samples from what `subspaces.app.files.read_table` returned; `more` are other attributes."""
+        same = ("y", "classes", "image_shape", "pixels", "texts", "feature_names")
+        more |= {name: getattr(data, name) for name in same}
+        files = [data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None
+        named_by = next(iter(data.places), "row")
+        return cls(estimator, data.X, summary, document, ids=data.names, named_by=named_by, files=files, **more)
 
     @classmethod
     def from_estimator(
@@ -139,17 +133,8 @@ class Content:
         source = str(self.document.get("source", "X"))
         return Path(source).name or source
 
-    @property
-    def is_represented(self) -> bool:
-        """Whether samples, or the landmarks among them, were written as combinations of others."""
-        return self._has("coefficients_")
-
-    @property
-    def has_graph(self) -> bool:
-        """Whether a graph between samples, or the landmarks among them, was cut."""
-        return self._has("affinity_matrix_")
-
-    def _has(self, name: str) -> bool:
+    def has(self, name: str) -> bool:
+        """Whether the fit gave this attribute, for the samples or the landmarks among them."""
         return hasattr(self.estimator, name) or hasattr(getattr(self.estimator, "clusterer_", None), name)
 
     @property

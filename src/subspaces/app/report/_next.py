@@ -21,20 +21,10 @@ SWITCHES = {"--image", "--motion"}
 OUTPUTS = {"-o", "--output", "--report", "--sort-into", "--save"}
 OUTPUT_SWITCHES = {"--force", "--json", "-q", "--quiet", "--debug"}
 NUMBER = {"-k", "--clusters"}
-TRUTH = {"--label", "--truth"}
-READING = {
-    "",
-    *TRUTH,
-    "--id",
-    "--ignore",
-    "--array",
-    "--sheet",
-    "--keep",
-    "--missing",
-    "--text",
-    "--features",
-}
-"""Options that say how files are read, which ``subspaces explore`` has too."""
+READING = {"", "--label", "--truth", "--id", "--ignore", "--array", "--sheet"}
+READING |= {"--keep", "--missing", "--text", "--features"}
+"""Files and options that say how they are read, which ``subspaces explore`` has too; and these of ``--set``."""
+READING_SETTINGS = ("header=", "decimal=", "image_size=", "color=")
 
 
 @dataclass(frozen=True)
@@ -74,7 +64,11 @@ def next_steps(content: Content) -> list[Step]:
         later = f"then the same clusters for {content.noun} that come later (NEW is their file or folder)"
         text = f"Saves what was learned; {later}."
         steps.append(Step(f"Label new {content.noun}", text, (command(base, ["--save", model]), label)))
-        words = [entry for entry in base if entry[0] in READING]
+        words = [
+            (option, value)
+            for option, value in base
+            if option in READING or (option == "--set" and str(value).startswith(READING_SETTINGS))
+        ]
         text = "Opens a page on this machine with sliders for the number of clusters and everything else."
         steps.append(Step("Try it with your own hands", text, (command(words, [], name="explore"),)))
     return steps

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from importlib.resources import files
 from os import PathLike
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from subspaces.app.report import _tables as tables
-from subspaces.app.report._content import Content
+from subspaces.app.report._content import Content, attempted
 from subspaces.app.report._next import next_steps, python_steps
 from subspaces.app.report._sections import Images, MapView, doubtful_section, gallery, map_view, tree_section
 from subspaces.engine.confidence import UNSURE
@@ -74,10 +74,9 @@ def render(content: Content) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["two"] = tables.two_digits
-    folder = files("subspaces.app.report") / "templates"
-    sheet, *scripts = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js", "map.js"))
-    script = "\n".join(scripts)
-    template = environment.from_string((folder / "report.html").read_text(encoding="utf-8"))
+    folder, names = files("subspaces.app.report") / "templates", ("report.html", "report.css", "report.js", "map.js")
+    markup, sheet, *scripts = ((folder / name).read_text(encoding="utf-8") for name in names)
+    template, script = environment.from_string(markup), "\n".join(scripts)
     now = datetime.now()
     images = Images(content) if content.image_shape is not None else None
     with phase("Placing the points on a map"):
@@ -187,21 +186,19 @@ class Picture:
 
 
 def drawn(plots: Sequence[Plot]) -> list[Picture]:
-    """Draw plots; one that fails is left out, the page is worth more than it."""
+    """Draw plots; one that fails is left out."""
     found = []
     for title, text, size, draw in plots:
-        try:
-            light, dark = (_png(draw, size, colors) for colors in (LIGHT, DARK))
-        except (ValueError, ImportError, np.linalg.LinAlgError, MemoryError) as error:
-            warnings.warn(f"the plot '{title}' was left out of the report: {error}", UserWarning, stacklevel=4)
-            continue
-        found.append(Picture(title, text, light, dark, round(DPI * size[0]), round(DPI * size[1])))
+        both = attempted(f"the plot '{title}'", partial(_in_both_looks, draw, size))
+        if both is not None:
+            light, dark = both
+            found.append(Picture(title, text, light, dark, round(DPI * size[0]), round(DPI * size[1])))
     return found
 
 
-def _png(draw: Callable[[Any], Any], size: tuple[float, float], colors: dict[str, str]) -> str:
-    settings = {**colors, "font.family": "DejaVu Sans", "font.size": 11, "axes.titlesize": 11}
-    return base64.b64encode(style.png(draw, size, DPI, **settings)).decode()
+def _in_both_looks(draw: Callable[[Any], Any], size: tuple[float, float]) -> list[str]:
+    font = {"font.family": "DejaVu Sans", "font.size": 11, "axes.titlesize": 11}
+    return [base64.b64encode(style.png(draw, size, DPI, **colors, **font)).decode() for colors in (LIGHT, DARK)]
 
 
 def plots_of(content: Content) -> list[Plot]:

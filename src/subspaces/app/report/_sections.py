@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subspaces.app.report._content import Content
+from subspaces.app.report._content import Content, attempted
 from subspaces.engine.confidence import UNSURE
 from subspaces.inspection.plots.gallery import as_bytes, data_uri
 from subspaces.inspection.plots.layout import cluster_map, cluster_means
@@ -55,12 +54,8 @@ class Images:
     """Every sample of a run as a data URI; made when it is asked for, and once."""
 
     def __init__(self, content: Content) -> None:
-        from PIL import features
-
         self._content = content
         self._pixels = content.X if content.pixels is None else content.pixels
-        # the header of a WebP is a tenth of that of a JPEG
-        self._options: dict[str, Any] = {"kind": "webp", "quality": 70, "method": 4} if features.check("webp") else {}
         some = self._pixels[:: max(1, len(self._pixels) // 1000)]
         self._low, self._high = float(some.min()), float(some.max())
         self._made: dict[tuple[int, int], str] = {}
@@ -68,7 +63,8 @@ class Images:
     def uri(self, i: int, side: int = SMALL) -> str:
         """Return sample `i` as a data URI."""
         if (i, side) not in self._made:
-            self._made[i, side] = data_uri(self._image(i, side), **self._options)
+            # the header of a WebP is a tenth of that of a JPEG
+            self._made[i, side] = data_uri(self._image(i, side), kind="webp", quality=70, method=4)
         return self._made[i, side]
 
     def _image(self, i: int, side: int) -> Any:
@@ -302,14 +298,13 @@ class MapView:
 
 def map_view(content: Content) -> MapView | None:
     """Return the map, which the page's script draws; None where it cannot be computed."""
-    try:
-        points, centres, text = _coordinates(content)
-    except (ValueError, np.linalg.LinAlgError, MemoryError) as error:  # the page is worth more than it
-        warnings.warn(f"the map was left out of the report: {error}", UserWarning, stacklevel=4)
+    found = attempted("the map", lambda: _coordinates(content))
+    if found is None:
         return None
+    points, centres, text = found
     low, high = points.min(axis=0), points.max(axis=0)
     scale = 9999 / float(max((high - low).max(), 1e-12))  # finer than any screen, and short
-    whole, middle = (np.rint((found - low) * scale).astype(np.intp) for found in (points, centres))
+    whole, middle = (np.rint((places - low) * scale).astype(np.intp) for places in (points, centres))
     return MapView(whole, middle, map_colors(centres).tolist(), text)
 
 
@@ -383,12 +378,7 @@ def tree_of(content: Content) -> ClusterTree | None:
     made: ClusterTree | None = getattr(content.estimator, "_tree", None)
     if made is not None or len(content.summary.labels) > LARGE:
         return made
-    try:
-        found: ClusterTree | None = getattr(content.estimator, "tree_", None)
-    except (ValueError, np.linalg.LinAlgError, MemoryError) as error:  # the page is worth more than it
-        warnings.warn(f"the tree was left out of the report: {error}", UserWarning, stacklevel=4)
-        return None
-    return found
+    return attempted("the tree", lambda: getattr(content.estimator, "tree_", None))
 
 
 def split_table(tree: ClusterTree) -> list[tuple[str, ...]]:
