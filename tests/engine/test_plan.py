@@ -10,7 +10,6 @@ from scipy import sparse
 
 from method_data import GRAPH, quiet
 from subspaces import KTRR, LRR2, LSR1, SC, SMCE, SSC, SSCOMP, TRR, SubspaceClustering
-from subspaces.engine import run as engine
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES, Shape
 from subspaces.kernels import KERNELS, RBF, FunctionKernel, Precomputed
@@ -31,7 +30,7 @@ def nothing_computed(monkeypatch):
             monkeypatch.setattr(kind, name, forbidden)
     for name in ("scaled", "see", "graph", "embed", "embed_coarsely", "cut"):
         monkeypatch.setattr(stages, name, forbidden)
-    monkeypatch.setattr(engine._Run, "_represent", forbidden)
+    monkeypatch.setattr(stages, "represent", forbidden)
     return forbidden
 
 

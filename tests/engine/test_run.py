@@ -12,7 +12,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from method_data import GRAPH, quiet, union_of_subspaces
 from subspaces import KTRR, SubspaceClustering
-from subspaces.engine import run as engine
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import Cache, reusing, run
@@ -83,7 +82,7 @@ def computed(monkeypatch):
         monkeypatch.setattr(owner, name, call)
 
     counted(stages, "see", "kernel")
-    counted(engine._Run, "_represent", "coefficients")
+    counted(stages, "represent", "coefficients")
     counted(stages, "graph", "graph")
     counted(stages, "embed", "embedding")
     counted(stages, "embed_coarsely", "embedding")

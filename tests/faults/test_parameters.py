@@ -294,7 +294,7 @@ def interrupted(*args, **kwargs):
 MOMENTS = {
     "scaling": (stages, "scaled"),
     "kernel": (stages, "see"),
-    "coefficients": (run_module._Run, "_represent"),
+    "coefficients": (stages, "represent"),
     "graph": (stages, "graph"),
     "components": (stages, "components"),
     "embedding": (stages, "embed"),

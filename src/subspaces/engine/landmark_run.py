@@ -21,22 +21,13 @@ from subspaces.utils.types import Array, Labels
 
 @dataclass(frozen=True)
 class Outcome:
-    """Hold what a run found, in the order in which the samples were given.
+    """Hold what a run found, in the order in which the samples were given."""
 
-    Attributes
-    ----------
-    labels : cluster of each sample, −1 for noise
-    model : a :class:`~subspaces.engine.predict.Model`; None where there was nothing to learn
-    predictor : labels new samples
-    order : rows in the order in which the method saw them
-    timings : seconds of each stage
-    """
-
-    labels: Labels
-    model: Any
+    labels: Labels  # −1 for noise
+    model: Any  # a :class:`~subspaces.engine.predict.Model`; None where there was nothing to learn
     predictor: ByModel
-    order: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    timings: Mapping[str, float] = field(default_factory=dict)
+    order: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.intp))  # rows as the method saw them
+    timings: Mapping[str, float] = field(default_factory=dict)  # seconds of each stage
 
     @property
     def n_clusters(self) -> int:

@@ -8,13 +8,11 @@ from itertools import chain, islice
 import graspologic_native
 import numpy as np
 from scipy import sparse
-from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import discretize
 
 from subspaces.spectral.coarse import embed_contracted
-from subspaces.spectral.kmeans import kmeans
+from subspaces.spectral.kmeans import kmeans, lloyd
 from subspaces.utils.decompositions import svd
-from subspaces.utils.process import one_thread
 from subspaces.utils.ties import first_largest, tolerance
 from subspaces.utils.types import Array, Labels, Sparse
 
@@ -55,9 +53,7 @@ def cut_embedding(
     if method == "kmeans" or Y.shape[1] != n_clusters:  # the other two make one cluster per column
         if init == "k-means++":
             return kmeans(Y, n_clusters, n_init=n_init, seed=seed)
-        model = KMeans(n_clusters, init=init, n_init=n_init, random_state=seed, max_iter=1000)
-        with one_thread("blas"):  # as in subspaces.spectral.kmeans
-            return model.fit(Y).labels_.astype(np.intp)
+        return lloyd(Y, n_clusters, init=init, n_init=n_init, seed=seed)
     if method == "cluster_qr":
         return cut_by_qr(Y)
     return np.asarray(discretize(Y, random_state=seed), dtype=np.intp)
@@ -71,9 +67,7 @@ def _kmeans_from_qr(Y: Array, n_clusters: int, n_init: int, seed: int) -> Labels
         return kmeans(Y, n_clusters, n_init=n_init, seed=seed)
     centres = np.zeros((n_clusters, Y.shape[1]), dtype=Y.dtype)
     np.add.at(centres, start, Y)
-    model = KMeans(n_clusters, init=centres / sizes[:, None].astype(Y.dtype), n_init=1)
-    with one_thread("blas"):
-        return model.fit(Y).labels_.astype(np.intp)
+    return lloyd(Y, n_clusters, init=centres / sizes[:, None].astype(Y.dtype))
 
 
 def cut_by_qr(Y: Array) -> Labels:

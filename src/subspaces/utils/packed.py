@@ -75,28 +75,22 @@ class Packed:
 
     def rows(self, start: int, stop: int) -> Array:
         """Return rows ``start:stop`` as a new array."""
-        k = self._places[0]
-        out = np.empty((stop - start, self.n), dtype=self.dtype)
-        if start < k:
-            self._read_first(start, min(stop, k), out[: k - start])
-        if stop > k:
-            self._read_second(max(start - k, 0), stop - k, out[max(k - start, 0) :])
-        return out
-
-    def _read_first(self, start: int, stop: int, out: Array) -> None:
-        _, right, _ = self._places
-        out[:, :start] = self.half[:start, right + start : right + stop].T
-        out[:, start:] = self.half[start:stop, right + start :]
-        tile = np.triu(out[:, start:stop])
-        out[:, start:stop] = tile + np.triu(tile, 1).T
-
-    def _read_second(self, start: int, stop: int, out: Array) -> None:
         k, right, down = self._places
-        out[:, :k] = self.half[:, right + k + start : right + k + stop].T
-        out[:, k : k + stop] = self.half[down + start : down + stop, :stop]
-        tile = np.tril(out[:, k + start : k + stop])
-        out[:, k + start : k + stop] = tile + np.tril(tile, -1).T
-        out[:, k + stop :] = self.half[down + stop :, start:stop].T
+        whole = np.empty((stop - start, self.n), dtype=self.dtype)
+        if start < k:
+            a, b, out = start, min(stop, k), whole[: k - start]
+            out[:, :a] = self.half[:a, right + a : right + b].T
+            out[:, a:] = self.half[a:b, right + a :]
+            tile = np.triu(out[:, a:b])
+            out[:, a:b] = tile + np.triu(tile, 1).T
+        if stop > k:
+            a, b, out = max(start - k, 0), stop - k, whole[max(k - start, 0) :]
+            out[:, :k] = self.half[:, right + k + a : right + k + b].T
+            out[:, k : k + b] = self.half[down + a : down + b, :b]
+            tile = np.tril(out[:, k + a : k + b])
+            out[:, k + a : k + b] = tile + np.tril(tile, -1).T
+            out[:, k + b :] = self.half[down + b :, a:b].T
+        return whole
 
     def whole(self) -> Array:
         """Return all of it, n × n."""
