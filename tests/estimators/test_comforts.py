@@ -15,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import estimator_html_repr
 
-import subspaces
 from method_data import ESTIMATORS
 from subspaces import EKTRR, KASP, KTRR, LSR1, SC, SSC, TRR, SampledClusterer, SubspaceClustering, metrics
 from subspaces.datasets import make_subspaces
@@ -248,7 +247,3 @@ def test_search_with_several_scores_over_a_pipeline(data):
 @pytest.mark.parametrize("estimator", [LSR1(3), SSC(3), EKTRR(3, n_landmarks=40)])
 def test_other_methods_are_scored_too(data, estimator):
     assert 0 < scorers.separation(estimator.fit(data[0]), data[0]) <= 1
-
-
-def test_public_names():
-    assert {"show", "explore"} <= set(subspaces.__all__)

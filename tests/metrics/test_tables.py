@@ -76,10 +76,6 @@ def test_hostile_cells_stay_text():
     assert escape_latex("bell\x07") == "bell"
 
 
-def test_table_without_rows():
-    assert Table(["a", "b"], []).to_markdown() == "| a | b |\n| --- | --- |"
-
-
 def test_pandas_is_asked_for(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="to_pandas needs pandas, which is not installed: pip install pandas"):

@@ -47,15 +47,9 @@ def run_landmarks(
 ) -> Outcome:
     """Cluster samples in memory.
 
-    Parameters
-    ----------
-    X : array of shape (n, m)
-    solve : (samples, listener of stages) → a frozen :class:`~subspaces.engine.predict.Model`
-    n_clusters : wanted; None lets the method find it
-    scaling : rule for the samples (:mod:`subspaces.kernels.scaling`)
-    units : whether a common factor of all samples matters to the method
-    block_bytes : of samples that are scaled and labelled at a time
-    listen : called with the name of each stage, gives a context in which it runs
+    `solve` makes a frozen :class:`~subspaces.engine.predict.Model` of the samples, which are scaled by the rule
+    `scaling`; `units` says whether a common factor of all samples matters to it. `block_bytes` of samples are scaled
+    and labelled at a time.
     """
     if n_clusters == 1 or all_equal(X):
         return one_cluster(len(X), X.dtype, n_clusters)

@@ -101,9 +101,10 @@ class Plan:
         return isinstance(self.kernel, Precomputed)
 
     @property
-    def n_inputs(self) -> int:
-        """Copies of the samples beside those given: in canonical order, and scaled or in double precision."""
-        return int(self.canonical) + (self.scaling is not None)
+    def input_bytes(self) -> int:
+        """Copies of dense samples beside those given: in canonical order, and scaled or in double precision."""
+        n_copies = int(self.canonical) + (self.scaling is not None)
+        return 0 if self.shape.is_sparse else n_copies * self.shape.n * self.shape.m * DOUBLE
 
     def of_size(self, n: int) -> Plan:
         """Return the plan for n of the samples, with no more clusters than these."""
@@ -160,14 +161,14 @@ def _named(value: Any) -> str:
     return f"{value!r} {_named(vars(value))}" if isinstance(value, Kernel) else repr(value)
 
 
-def require_squares(shape: Shape, method: str, n_squares: float, n_copies: float = 0) -> None:
+def require_squares(plan: Plan, n_squares: float, n_copies: float = 0) -> None:
     """Refuse before allocating `n_squares` n × n arrays, or copies of X, that do not fit."""
-    n, m = shape.n, shape.m
+    n, m, is_sparse = plan.shape
     what = f"{n} × {n} matrix" if n_squares else f"{n} × {m} copies"
-    copies = 0 if shape.is_sparse else n_copies * n * m  # of sparse samples the dense copy is asked for
+    copies = 0 if is_sparse else n_copies * n * m  # of sparse samples the dense copy is asked for
     memory.require(
-        int((n_squares * n**2 + copies) * DOUBLE),
-        f"the {what} of {method}",
+        int((n_squares * n**2 + copies) * DOUBLE) + plan.input_bytes,
+        f"the {what} of {plan.method}",
         "Fit a sample and let predict label the rest; or use TRR, or KTRR with a linear, cosine, polynomial or "
         'correntropy kernel and solver="low_rank", which make no such matrix.',
     )

@@ -95,22 +95,22 @@ class ByTrainingPoints:
 
     def embed(self, X: Data, Y: Array) -> Array:
         """Return coordinates of new samples in the embedding Y of the training samples."""
-
-        def by_codes(points: Data) -> tuple[Array, Array]:
-            codes = abs(self.codes(points))
-            return unit_rows(codes @ Y), codes.sum(axis=1) == 0
-
-        return self._of_points(X, Y, by_codes)
+        return self._by_codes(X, Y, lambda totals, _: unit_rows(totals))
 
     def mean(self, X: Data, values: Array) -> Array:
         """Return the mean of what training samples have, weighted by how much of a new sample they represent."""
+        tiny = np.finfo(np.float64).tiny
+        return self._by_codes(X, values, lambda totals, weight: totals / np.maximum(weight, tiny)[:, None])
 
-        def by_codes(points: Data) -> tuple[Array, Array]:
+    def _by_codes(self, X: Data, values: Array, finish: Callable[[Array, Array], Array]) -> Array:
+        """Return what training samples have, summed with the sizes of the coefficients of each new sample."""
+
+        def of_new(points: Data) -> tuple[Array, Array]:
             codes = abs(self.codes(points))
-            total = codes.sum(axis=1)
-            return (codes @ values) / np.maximum(total, np.finfo(np.float64).tiny)[:, None], total == 0
+            weight = codes.sum(axis=1)
+            return finish(codes @ values, weight), weight == 0
 
-        return self._of_points(X, values, by_codes)
+        return self._of_points(X, values, of_new)
 
     def nearness(self, X: Data, W: Sparse) -> Array:
         """Return how near new samples are to training samples: 1 among them, then falling as one over the distance.

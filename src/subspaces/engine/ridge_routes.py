@@ -62,11 +62,12 @@ def ridge_plan(
     draws = "coefficients" if chosen == "two_scale" or searches else "embedding" if coarse else "cut"
     problem: dict[str, Any] = {"reg": reg, "affine": affine}
     place = current_place() if chosen == "dense" and constrained else None
-    route: dict[str, Any] = {"solver": chosen, "n_nonzero": n_nonzero, "constrained": constrained, "place": place}
     return replace(
         plan,
         source="gram" if place is not None else _SOURCES[chosen],
-        represent=partial(represent, **route, **problem),
+        represent=partial(
+            represent, solver=chosen, n_nonzero=n_nonzero, constrained=constrained, place=place, **problem
+        ),
         between=partial(between, **problem) if coarse else None,
         n_components=N_COMPONENTS if reduced else None,
         draws="kernel" if reduced else draws,
@@ -173,7 +174,7 @@ def _require_dense(plan: Plan, kernel: Kernel) -> None:
             f'solver="dense" takes at most {LARGEST} points; got {plan.shape.n}. Use solver="two_scale" or "low_rank", '
             "or fit a sample and let predict label the rest."
         )
-    require_squares(plan.shape, plan.method, _dense_squares(kernel, plan.shape), plan.n_inputs)
+    require_squares(plan, _dense_squares(kernel, plan.shape))
 
 
 def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None, affine: bool) -> None:
@@ -188,16 +189,10 @@ def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None, affine:
     searched = n > ridge_search.EXACT_SIZE
     per_point = _SEARCHED * two_scale.candidates_for(n_nonzero) * (size + 4) if searched else 0
     memory.require(
-        int(n_copies * n * r * size + n * per_point + 32 * r**2 + _WORK) + _input_bytes(plan),
+        int(n_copies * n * r * size + n * per_point + 32 * r**2 + _WORK) + plan.input_bytes,
         f"the feature map of the {kernel.name} kernel, {n} × {r},",
         'Use solver="dense", fewer features, or fit a sample and let predict label the rest.',
     )
-
-
-def _input_bytes(plan: Plan) -> int:
-    """Return of the samples in canonical order, and scaled, where they are dense."""
-    shape = plan.shape
-    return 0 if shape.is_sparse else plan.n_inputs * shape.n * shape.m * DOUBLE
 
 
 def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
@@ -208,7 +203,7 @@ def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
     found = 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
     at_a_time = min(shape.n, two_scale.AROUND) * (width + N_LANDMARKS + two_scale.LEADING // 2) * size
     memory.require(
-        shape.n * (width * shape.is_sparse * size + found) + at_a_time + directions + _WORK + _input_bytes(plan),
+        shape.n * (width * shape.is_sparse * size + found) + at_a_time + directions + _WORK + plan.input_bytes,
         f"the two-scale graph of {shape.n} points",
         "Let EKTRR cluster a sample and label the rest.",
     )

@@ -21,15 +21,7 @@ from subspaces.kernels import as_kernel
 from subspaces.kernels.scaling import Scaling
 from subspaces.representation.coefficients import Factors, PermutedFactors
 from subspaces.spectral.partition import in_order
-from subspaces.utils.ordering import (
-    Distinct,
-    canonical_order,
-    distinct_rows,
-    hash_rows,
-    inverse_of,
-    reordered,
-    rows_of,
-)
+from subspaces.utils.ordering import Distinct, canonical_order, distinct_rows, hash_rows, inverse_of, reordered, rows_of
 from subspaces.utils.process import warn_caller
 from subspaces.utils.progress import Listener, Timer, phase
 from subspaces.utils.types import Array, Data, Labels
@@ -41,11 +33,11 @@ class FitResult:
 
     plan: Plan
     graph: Graph
+    order: Labels  # the different rows, in canonical order
     embedding: Embedding | None = None  # None where none was needed
     labels: Labels | None = None  # numbered by the first of their samples; None if the run ended before
     timings: Mapping[str, float] = field(default_factory=dict)  # seconds of each stage that was computed
-    order: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.intp))  # the different rows, canonical
-    row_hashes: Array = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # of all rows
+    row_hashes: Array | None = None  # of all rows
     all_equal: bool = False  # so that there was nothing to compute
 
     @property
@@ -56,11 +48,9 @@ class FitResult:
 
 
 class Cache:
-    """Results of stages, for runs on the same samples; of those of a stage the least recently used go first.
+    """Results of stages, for runs on the same samples.
 
-    Parameters
-    ----------
-    limits : how many results of a stage are kept; stages that are not named keep all, those with 0 none
+    `limits` say how many results of a stage are kept, the least recently used go first; without one all are.
     """
 
     def __init__(self, **limits: int) -> None:
@@ -101,12 +91,7 @@ def reusing(cache: Cache) -> Iterator[None]:
 
 
 def run(
-    plan: Plan,
-    X: Data,
-    *,
-    cache: Cache | None = None,
-    listen: Listener | None = None,
-    until: str = "cut",
+    plan: Plan, X: Data, *, cache: Cache | None = None, listen: Listener | None = None, until: str = "cut"
 ) -> FitResult:
     """Run a plan: from samples to labels.
 
@@ -142,12 +127,7 @@ def run(
 
 
 def run_ordered(
-    plan: Plan,
-    points: Data,
-    *,
-    cache: Cache | None = None,
-    listen: Listener | None = None,
-    until: str = "cut",
+    plan: Plan, points: Data, *, cache: Cache | None = None, listen: Listener | None = None, until: str = "cut"
 ) -> FitResult:
     """Run a plan on samples that all differ and are in canonical order."""
     steps = _Run(plan, points, cache, Timer(listen))
@@ -157,13 +137,14 @@ def run_ordered(
         with steps.timer.stage("graph"):
             graph = steps.keep("graph", stages.graph(*represented, plan))
     if stages.falls_apart(graph, plan):
+        assert plan.n_clusters is not None
         C, _ = represented or steps.represented()
         with steps.timer.stage("graph"):
             graph = stages.join(graph, C, plan.n_clusters)
     represented = C = None  # all coefficients, which may take as much memory as the kernel matrix
-    n = points.shape[0]
+    n, order = points.shape[0], np.arange(points.shape[0])
     if plan.n_clusters == n and not graph.W.nnz:  # as many clusters as samples, nothing to cut
-        return FitResult(plan, graph, Embedding(np.eye(n), np.zeros(n)), np.arange(n), steps.timer.seconds)
+        return FitResult(plan, graph, order, Embedding(np.eye(n), np.zeros(n)), order, steps.timer.seconds)
     embedding = labels = None
     if until != "graph" and plan.cut.method != "modularity":
         embedding = steps.embedding(graph)
@@ -173,7 +154,7 @@ def run_ordered(
             with steps.timer.stage("cut"):
                 labels = steps.keep("cut", stages.cut(graph, embedding, plan, steps.find("communities")))
         labels = np.unique(labels, return_inverse=True)[1].astype(np.intp)
-    return FitResult(plan, graph, embedding, labels, steps.timer.seconds)
+    return FitResult(plan, graph, order, embedding, labels, steps.timer.seconds)
 
 
 @dataclass
@@ -252,11 +233,7 @@ def as_given(found: FitResult, order: Labels) -> FitResult:
         isolated=np.sort(order[graph.isolated]),
         evidence=graph.evidence._replace(model=None if model is None else model.reordered(order)),
     )
-    if embedding is not None:
-        if embedding.groups is None:
-            embedding = embedding._replace(rows=embedding.rows[place])
-        else:
-            embedding = embedding._replace(groups=embedding.groups[place])
+    embedding = None if embedding is None else embedding.at(place)
     # clusters are numbered by the first of their samples as they were given
     labels = None if found.labels is None else in_order(found.labels[place])
     return replace(found, graph=graph, embedding=embedding, labels=labels, order=order)
@@ -265,9 +242,7 @@ def as_given(found: FitResult, order: Labels) -> FitResult:
 def _with_copies(found: FitResult, distinct: Distinct) -> FitResult:
     """Return a result of the different rows as one of all.
 
-    A copy is represented by the row it equals and tied to it alone.
-
-    Copies of a row without ties have none either.
+    A copy is represented by the row it equals and tied to it alone; copies of a row without ties have none either.
     """
     rows, place = distinct
     if len(rows) == len(place):
@@ -291,9 +266,7 @@ def _with_copies(found: FitResult, distinct: Distinct) -> FitResult:
     evidence = graph.evidence._replace(model=None if model is None else model.reordered(rows))
     isolated = np.flatnonzero(np.isin(place, graph.isolated))
     graph = graph._replace(W=joined, coefficients=C, isolated=isolated, evidence=evidence)
-    if embedding is not None:
-        name = "rows" if embedding.groups is None else "groups"
-        embedding = embedding._replace(**{name: getattr(embedding, name)[place]})
+    embedding = None if embedding is None else embedding.at(place)
     labels = None if found.labels is None else in_order(found.labels[place])
     return replace(found, graph=graph, embedding=embedding, labels=labels, order=rows[found.order])
 
@@ -309,4 +282,4 @@ def _one_cluster(plan: Plan) -> FitResult:
     evidence = Evidence(Scaling(), as_kernel("linear"))
     graph = Graph(sparse.csr_array((n, n)), C, 1, np.zeros(0, dtype=np.intp), evidence)
     labels = np.zeros(n, dtype=np.intp)
-    return FitResult(plan, graph, Embedding(np.ones((n, 1)), np.zeros(1)), labels, order=np.arange(n), all_equal=True)
+    return FitResult(plan, graph, np.arange(n), Embedding(np.ones((n, 1)), np.zeros(1)), labels, all_equal=True)

@@ -62,6 +62,12 @@ class Embedding(NamedTuple):
     eigenvalues: Array  # of the normalised Laplacian, ascending
     groups: Labels | None = None  # micro-cluster of each sample
 
+    def at(self, place: Labels) -> Embedding:
+        """Return the embedding of samples that stand at these places of the present ones."""
+        if self.groups is None:
+            return self._replace(rows=self.rows[place])
+        return self._replace(groups=self.groups[place])
+
     def of_points(self, dtype: Any) -> Array:
         """Return a row for each sample."""
         return self.rows if self.groups is None else self.rows[self.groups].astype(dtype)
@@ -96,8 +102,8 @@ def represent(seen: KernelInput, plan: Plan, overwrite: bool) -> tuple[Coefficie
         assert plan.affinity is not None
         return plan.affinity(seen.source, seen.scaling.exponent), Evidence(seen.scaling, seen.kernel)
     found = plan.represent(seen.source, Context(seen.kernel, plan.seed, overwrite))
-    known = {name: getattr(found, name) for name in Evidence._fields[2:]}
-    return found, Evidence(seen.scaling, seen.kernel, **known)
+    of_solution = found.penalty, found.condition, found.residual, found.trace, found.model
+    return found, Evidence(seen.scaling, seen.kernel, *of_solution)
 
 
 def strongest(coefficients: Coefficients, plan: Plan) -> Coefficients:

@@ -83,8 +83,8 @@ def _on_grid(points: Array) -> Array:
 
 def _good(population: list[tuple[float, Array]], rng: np.random.Generator) -> Array:
     """Return the centres of the better of two solutions drawn at random."""
-    drawn = [population[i] for i in rng.integers(len(population), size=2)]
-    return min(drawn, key=itemgetter(0))[1]
+    i, j = rng.integers(len(population), size=2)
+    return min(population[i], population[j], key=itemgetter(0))[1]
 
 
 class _Search:

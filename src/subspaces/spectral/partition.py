@@ -28,13 +28,7 @@ _LEAST_DEGREE = 1e-200  # in place of 0, to divide by
 
 
 def cut_embedding(
-    Y: Array,
-    n_clusters: int,
-    *,
-    method: str = "kmeans",
-    n_init: int = 20,
-    init: str = "k-means++",
-    seed: int = 0,
+    Y: Array, n_clusters: int, *, method: str = "kmeans", n_init: int = 20, init: str = "k-means++", seed: int = 0
 ) -> Labels:
     """Assign labels to the rows of a spectral embedding.
 
