@@ -16,8 +16,8 @@ class Entry(NamedTuple):
     name: str
     class_name: str
     module: str
-    kind: str  # "graph" cuts a graph between all samples, "large" costs O(n), "deep" learns codes
-    needs: str | None = None  # the extra of the package it needs (``pip install subspaces[needs]``)
+    kind: str  #: "graph" cuts a graph between all samples, "large" costs O(n), "deep" learns codes
+    needs: str | None = None  #: the extra of the package it needs (``pip install subspaces[needs]``)
 
 
 METHODS = (

@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 import pytest
 import skops.io
-from fault_data import KERNELISED, blobs, fit, planes, said
+from fault_data import KERNELISED, blobs, check_unfitted, fit, planes, said
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -322,8 +322,7 @@ def test_case_59_interrupted_fit(cls, moment, error, seed, monkeypatch):
     with quiet(), pytest.raises(error):
         model.fit(X)
     monkeypatch.undo()
-    left = {name for name in vars(model) if not name.startswith("_skl") and name != "_callback_fit_ctx"}
-    assert left <= fresh
+    check_unfitted(model, fresh)
     with pytest.raises(NotFittedError):
         model.predict(X)
 
@@ -339,7 +338,6 @@ def test_case_59_interrupted_fit_of_many_points(cls, moment, seed, monkeypatch):
     with quiet(), pytest.raises(KeyboardInterrupt):
         model.fit(X)
     monkeypatch.undo()
-    left = {name for name in vars(model) if not name.startswith("_skl") and name != "_callback_fit_ctx"}
-    assert left <= fresh
+    check_unfitted(model, fresh)
     with pytest.raises(NotFittedError):
         model.predict(X)

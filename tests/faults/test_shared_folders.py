@@ -13,19 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fault_data import planes
+from fault_data import ENVIRONMENT, planes
 
-import subspaces
 from reproduction.cells import read_runs
 from subspaces.datasets import loaders
 from subspaces.datasets._formats import Points, points_of, read_arrays
-
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": str(Path(subspaces.__file__).parents[1]),
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
 
 TOGETHER = """
     import sys, time

@@ -23,11 +23,11 @@ from subspaces.utils.types import Array, Labels
 class Outcome:
     """Hold what a run found, in the order in which the samples were given."""
 
-    labels: Labels  # −1 for noise
-    model: Any  # a :class:`~subspaces.engine.predict.Model`; None where there was nothing to learn
+    labels: Labels  #: −1 for noise
+    model: Any  #: a :class:`~subspaces.engine.predict.Model`; None where there was nothing to learn
     predictor: ByModel
-    order: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.intp))  # rows as the method saw them
-    timings: Mapping[str, float] = field(default_factory=dict)  # seconds of each stage
+    order: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.intp))  #: rows as the method saw them
+    timings: Mapping[str, float] = field(default_factory=dict)  #: seconds of each stage
 
     @property
     def n_clusters(self) -> int:

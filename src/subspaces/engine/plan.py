@@ -50,9 +50,9 @@ class Shape(NamedTuple):
 class Context(NamedTuple):
     """What a representation may need besides the samples or their kernel matrix."""
 
-    kernel: Kernel  # fitted
+    kernel: Kernel  #: fitted
     seed: int
-    overwrite: bool  # the kernel matrix may be: nobody else reads it
+    overwrite: bool  #: the kernel matrix may be: nobody else reads it
 
 
 @dataclass(frozen=True)
@@ -60,38 +60,38 @@ class Cut:
     """How an embedding or a graph becomes labels; see :mod:`subspaces.spectral.partition`."""
 
     method: str = "kmeans"
-    n_init: int = 20  # starts of k-means
-    init: str = "k-means++"  # "qr" starts once, from the clusters of the QR cut
-    iterations: int | None = None  # of Leiden; None lets the number of samples decide
-    n_more: int = 0  # eigenvectors beyond one for each cluster, whose eigenvalues show the gap
+    n_init: int = 20  #: starts of k-means
+    init: str = "k-means++"  #: "qr" starts once, from the clusters of the QR cut
+    iterations: int | None = None  #: of Leiden; None lets the number of samples decide
+    n_more: int = 0  #: eigenvectors beyond one for each cluster, whose eigenvalues show the gap
 
 
 @dataclass(frozen=True)
 class Plan:
     """Everything a run will do."""
 
-    method: str  # its name, for messages
+    method: str  #: its name, for messages
     shape: Shape
-    n_clusters: int | None  # L; None lets the modularity cut find it
-    kernel: Kernel  # not yet fitted; the linear one for methods that see the samples themselves
-    represent: Callable[[Any, Context], Coefficients] | None  # of the source; None for a method without coefficients
-    graph: GraphRule  # what is done to the coefficients
+    n_clusters: int | None  #: L; None lets the modularity cut find it
+    kernel: Kernel  #: not yet fitted; the linear one for methods that see the samples themselves
+    represent: Callable[[Any, Context], Coefficients] | None  #: of the source; None for a method without coefficients
+    graph: GraphRule  #: what is done to the coefficients
     scaling: str | None = None
-    source: str = "points"  # "gram" (kernel matrix), "packed" (half of it), "features" (its map) or "points"
+    source: str = "points"  #: "gram" (kernel matrix), "packed" (half of it), "features" (its map) or "points"
     affinity: Callable[[Array, int], Array | Sparse] | None = None
     """Scaled samples and the exponent of their scaling → W, where no sample is represented by others."""
-    reserve: int | None = None  # coefficients per sample kept for joining pieces of the graph; None: all of them
-    connect: bool = True  # tie a graph that falls into more pieces than clusters
+    reserve: int | None = None  #: coefficients per sample kept for joining pieces of the graph; None: all of them
+    connect: bool = True  #: tie a graph that falls into more pieces than clusters
     between: Callable[[Array, Kernel], Sparse] | None = None
     """Centroids of micro-clusters → the graph between them, which is embedded then; None embeds samples."""
     cut: Cut = Cut()
     seed: int = 0
-    draws: str = "cut"  # the first stage that draws anything: what comes before it is the same for every seed
-    settings: Mapping[str, Any] = field(default_factory=dict)  # the estimator's parameters, for the cache
-    n_components: int | None = None  # leading components that stand for sparse samples; None: the samples themselves
-    solver: str = ""  # the route to the coefficients
+    draws: str = "cut"  #: the first stage that draws anything: what comes before it is the same for every seed
+    settings: Mapping[str, Any] = field(default_factory=dict)  #: the estimator's parameters, for the cache
+    n_components: int | None = None  #: leading components that stand for sparse samples; None: the samples themselves
+    solver: str = ""  #: the route to the coefficients
     solver_reason: str = ""
-    place: Place | None = None  # the library and device of the kernel matrix and its inverse; None: NumPy
+    place: Place | None = None  #: the library and device of the kernel matrix and its inverse; None: NumPy
     canonical: bool = True
     """Whether the run sees the different samples in canonical order; otherwise all, copies too, as they are given."""
 

@@ -69,7 +69,7 @@ class ByModel:
 class ByTrainingPoints:
     """New samples of a method with a graph: training samples keep what they have, others follow those near them."""
 
-    X: Data | None  # the training samples; None where only their kernel matrix was given
+    X: Data | None  #: the training samples; None where only their kernel matrix was given
     row_hashes: Array | None
     dtype: Any
     largest: float
@@ -78,11 +78,11 @@ class ByTrainingPoints:
     penalty: float | None
     labels: Labels
     n_clusters: int
-    n_nonzero: int | None  # η
-    rule: str  # a name in ``subspaces.representation.new_samples.RULES``
-    two_scale: TwoScale | None = None  # what represents new samples where the two-scale route was taken
-    network: Any = None  # the classifier of ``rule="network"``
-    affine: bool = False  # coefficients sum to one
+    n_nonzero: int | None  #: η
+    rule: str  #: a name in ``subspaces.representation.new_samples.RULES``
+    two_scale: TwoScale | None = None  #: what represents new samples where the two-scale route was taken
+    network: Any = None  #: the classifier of ``rule="network"``
+    affine: bool = False  #: coefficients sum to one
 
     def label(self, X: Data) -> Labels:
         """Return clusters of new samples; training samples keep theirs."""

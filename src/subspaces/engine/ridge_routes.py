@@ -47,7 +47,10 @@ def ridge_plan(
     plan: Plan, X: Data, *, reg: float, solver: str, spectral: str, affine: bool = False, constrained: bool = True
 ) -> Plan:
     """Return a plan with the route to the coefficients, and what is embedded, decided."""
-    shape, kernel, n_nonzero = plan.shape, mapped_kernel(plan, X), plan.graph.n_nonzero
+    shape, kernel, n_nonzero = plan.shape, plan.kernel, plan.graph.n_nonzero
+    if kernel.features_depend_on_data:  # their number follows from the range of the samples
+        points, scaling = stages.scaled(X, plan)
+        kernel = kernel.scaled(scaling.exponent).fit(points)
     chosen, reason = choose_solver(solver, kernel, shape)
     if chosen == "two_scale":
         _require_two_scale(plan, n_nonzero)
@@ -75,14 +78,6 @@ def ridge_plan(
         solver_reason=reason,
         place=place,
     )
-
-
-def mapped_kernel(plan: Plan, X: Data) -> Kernel:
-    """Return the kernel, fitted where the number of its features follows from the range of the samples."""
-    if not plan.kernel.features_depend_on_data:
-        return plan.kernel
-    points, scaling = stages.scaled(X, plan)
-    return plan.kernel.scaled(scaling.exponent).fit(points)
 
 
 def represent(

@@ -33,12 +33,12 @@ class FitResult:
 
     plan: Plan
     graph: Graph
-    order: Labels  # the different rows, in canonical order
-    embedding: Embedding | None = None  # None where none was needed
-    labels: Labels | None = None  # numbered by the first of their samples; None if the run ended before
-    timings: Mapping[str, float] = field(default_factory=dict)  # seconds of each stage that was computed
-    row_hashes: Array | None = None  # of all rows
-    all_equal: bool = False  # so that there was nothing to compute
+    order: Labels  #: the different rows, in canonical order
+    embedding: Embedding | None = None  #: None where none was needed
+    labels: Labels | None = None  #: numbered by the first of their samples; None if the run ended before
+    timings: Mapping[str, float] = field(default_factory=dict)  #: seconds of each stage that was computed
+    row_hashes: Array | None = None  #: of all rows
+    all_equal: bool = False  #: so that there was nothing to compute
 
     @property
     def n_clusters(self) -> int:

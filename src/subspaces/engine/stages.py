@@ -30,7 +30,7 @@ class KernelInput(NamedTuple):
 
     scaling: Scaling
     kernel: Kernel
-    source: Any  # the scaled samples, their kernel matrix (or half of it) or its feature map
+    source: Any  #: the scaled samples, their kernel matrix (or half of it) or its feature map
 
 
 class Evidence(NamedTuple):
@@ -42,16 +42,16 @@ class Evidence(NamedTuple):
     condition: float | None = None
     residual: float | None = None
     trace: Trace | None = None
-    model: TwoScale | None = None  # what represents new samples where the two-scale route was taken
+    model: TwoScale | None = None  #: what represents new samples where the two-scale route was taken
 
 
 class Graph(NamedTuple):
     """The affinity graph W, sparse (n, n) and symmetric, and the coefficients it is made of."""
 
     W: Sparse
-    coefficients: Sparse | Factors | PermutedFactors | None  # C (eq. 3.9) truncated, with sign; factors at low rank
-    n_components: int  # before any repair
-    isolated: Labels  # samples without any edge
+    coefficients: Sparse | Factors | PermutedFactors | None  #: C (eq. 3.9) truncated, with sign; factors at low rank
+    n_components: int  #: before any repair
+    isolated: Labels  #: samples without any edge
     evidence: Evidence
 
 
@@ -59,8 +59,8 @@ class Embedding(NamedTuple):
     """Spectral embedding: a unit row for each sample, or for each micro-cluster where there are `groups`."""
 
     rows: Array
-    eigenvalues: Array  # of the normalised Laplacian, ascending
-    groups: Labels | None = None  # micro-cluster of each sample
+    eigenvalues: Array  #: of the normalised Laplacian, ascending
+    groups: Labels | None = None  #: micro-cluster of each sample
 
     def at(self, place: Labels) -> Embedding:
         """Return the embedding of samples that stand at these places of the present ones."""

@@ -13,16 +13,27 @@ from subspaces.utils.types import Array, Labels, Sparse
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """The samples that represent one sample, strongest first; prints as a table."""
+    """The samples that represent one sample, strongest first; prints as a table.
+
+    Attributes
+    ----------
+    point, label : the sample and its cluster
+    points : the samples that represent it
+    coefficients : theirs, with sign
+    labels : their clusters
+    shares : of each in the whole column's magnitude, those not listed included
+    own_share : share of the column's magnitude that lies in the sample's own cluster
+    n_representers : representers in all, those not listed included
+    """
 
     point: int
-    label: int  # its cluster
-    points: Labels  # the samples that represent it
-    coefficients: Array  # theirs, with sign
-    labels: Labels  # their clusters
-    shares: Array  # of each in the whole column's magnitude, those not listed included
-    own_share: float  # of the column's magnitude that lies in the sample's own cluster
-    n_representers: int  # in all, those not listed included
+    label: int
+    points: Labels
+    coefficients: Array
+    labels: Labels
+    shares: Array
+    own_share: float
+    n_representers: int
 
     def as_rows(self) -> list[dict[str, Any]]:
         """Return one dictionary for each representer."""

@@ -26,12 +26,20 @@ MANY = 20_000
 
 
 class Outcome(NamedTuple):
-    """Result of a test."""
+    """Result of a test.
 
-    statistic: float  # of SciPy's test
-    pvalue: float  # two-sided
-    n: int  # observations, or pairs
-    exact: bool  # the p-value counts arrangements; otherwise it is that of a limiting distribution
+    Attributes
+    ----------
+    statistic : of SciPy's test
+    pvalue : two-sided
+    n : observations, or pairs
+    exact : whether the p-value counts arrangements; otherwise it is that of a limiting distribution
+    """
+
+    statistic: float
+    pvalue: float
+    n: int
+    exact: bool
 
 
 def rank_sum(first: ArrayLike, second: ArrayLike) -> Outcome:
@@ -104,13 +112,22 @@ def holm(pvalues: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Ranks of methods over data sets, 1 is best, and how far apart their means must be."""
+    """Ranks of methods over data sets, 1 is best, and how far apart their means must be.
 
-    names: tuple[str, ...]  # of the methods, as given
-    table: Array  # rank of every method (columns) on every data set (rows)
-    statistic: float  # of Friedman's test that all methods are alike
+    Attributes
+    ----------
+    names : of the methods, as given
+    table : rank of every method (columns) on every data set (rows)
+    statistic, pvalue : of Friedman's test that all methods are alike
+    critical_difference : mean ranks that differ by more are different (Nemenyi) at `level`
+    level : of the critical difference
+    """
+
+    names: tuple[str, ...]
+    table: Array
+    statistic: float
     pvalue: float
-    critical_difference: float  # mean ranks that differ by more are different (Nemenyi) at `level`
+    critical_difference: float
     level: float = LEVEL
 
     @property

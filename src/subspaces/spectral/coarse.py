@@ -25,9 +25,9 @@ _MEMORY = 0.1  # weight of a sample's own first label in each sweep
 class CoarseEmbedding:
     """Hold the spectral embedding of the micro-clusters."""
 
-    rows: Array  # (p, k), of unit length; those of small loose pieces are copied from the nearest others
-    kept: Array  # the micro-clusters that were embedded themselves
-    eigenvalues: Array  # of L
+    rows: Array  #: (p, k), of unit length; those of small loose pieces are copied from the nearest others
+    kept: Array  #: the micro-clusters that were embedded themselves
+    eigenvalues: Array  #: of L
 
 
 def contract(W: Sparse, groups: Labels) -> Sparse:

@@ -39,11 +39,11 @@ _EQUAL = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}  # relative, o
 class Embedding:
     """Hold eigenvectors Y (n × k) of L for its k smallest eigenvalues, with the evidence."""
 
-    vectors: Array  # orthonormal columns, rows not yet scaled
-    eigenvalues: Array  # of L, ascending
-    residuals: Array  # ‖Ly − μy‖ of each pair
-    n_components: int  # connected components with at least one edge
-    components: Labels  # of each sample, −1 for a sample without edges
+    vectors: Array  #: orthonormal columns, rows not yet scaled
+    eigenvalues: Array  #: of L, ascending
+    residuals: Array  #: ‖Ly − μy‖ of each pair
+    n_components: int  #: connected components with at least one edge
+    components: Labels  #: of each sample, −1 for a sample without edges
 
 
 def spectral_embedding(W: Sparse, n_vectors: int) -> Embedding:

@@ -116,7 +116,7 @@ class Packed:
                 np.where(is_first, c - right, k + c),
             )
 
-        map_blocks(strip, self._strips())
+        map_blocks(strip, row_blocks(len(self.half), 1, _SIDE))
 
     def subtract(self, values: Callable[[Array, Array], Array]) -> None:
         """Subtract ``values(i, j)`` from A_ij, in place."""
@@ -128,6 +128,7 @@ class Packed:
 
     def times(self, V: Array) -> tuple[Array, Array]:
         """Return A V for a few columns V, and the sums of magnitudes of the rows of A, both in double precision."""
+        k, right, down = self._places
 
         def strip(start: int, stop: int) -> Array:
             found = np.zeros((self.n, V.shape[1] + 1))
@@ -137,16 +138,18 @@ class Packed:
                 found[rows, -1] += magnitudes.sum(axis=1, dtype=np.float64)
                 found[columns, :-1] += block.T @ V[rows]
                 found[columns, -1] += magnitudes.sum(axis=0, dtype=np.float64)
-            for block, rows in self._about(start, stop):
-                found[rows, :-1] += block @ V[rows]
-                found[rows, -1] += np.abs(block).sum(axis=1, dtype=np.float64)
+            # the tiles on the diagonals of both halves, of which one triangle is stored
+            above = max(start, down)
+            upper = np.triu(self.half[start:stop, start + right : stop + right])
+            lower = np.tril(self.half[above:stop, above - down : stop - down])
+            rows, more = slice(start, stop), slice(k + above - down, k + stop - down)
+            for at, block in ((rows, upper + np.triu(upper, 1).T), (more, lower + np.tril(lower, -1).T)):
+                found[at, :-1] += block @ V[at]
+                found[at, -1] += np.abs(block).sum(axis=1, dtype=np.float64)
             return found
 
-        found: Array = np.add.reduce(map_blocks(strip, self._strips()))
+        found: Array = np.add.reduce(map_blocks(strip, row_blocks(len(self.half), 1, _SIDE)))
         return found[:, :-1], found[:, -1]
-
-    def _strips(self) -> list[tuple[int, int]]:
-        return row_blocks(len(self.half), 1, _SIDE)
 
     def _beside(self, start: int, stop: int) -> Iterator[tuple[Array, slice, slice]]:
         """Yield tiles off the diagonals in rows ``start:stop`` of the half, with their rows and columns of A."""
@@ -158,15 +161,6 @@ class Packed:
         for first, last in row_blocks(above - down, 1, _SIDE):
             rows, columns = slice(k + above - down, k + stop - down), slice(k + first, k + last)
             yield self.half[above:stop, first:last], rows, columns
-
-    def _about(self, start: int, stop: int) -> Iterator[tuple[Array, slice]]:
-        """Yield the tiles on the diagonals in rows ``start:stop`` of the half, whole, with their rows of A."""
-        k, right, down = self._places
-        upper = np.triu(self.half[start:stop, start + right : stop + right])
-        yield upper + np.triu(upper, 1).T, slice(start, stop)
-        above = max(start, down)
-        lower = np.tril(self.half[above:stop, above - down : stop - down])
-        yield lower + np.tril(lower, -1).T, slice(k + above - down, k + stop - down)
 
     def matvec(self, v: Array) -> Array:
         """Return A v, in the precision of A."""
