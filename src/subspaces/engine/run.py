@@ -199,6 +199,7 @@ class _Run:
             with self.timer.stage("coefficients"):
                 overwrite = self.cache is None or not self.cache.keeps("kernel")
                 found = self.keep("coefficients", stages.represent(seen, self.plan, overwrite))
+            del seen  # the kernel matrix
         if reserves:
             with self.timer.stage("graph"):
                 found = self.keep("reserve", (stages.strongest(found[0], self.plan), found[1]))
