@@ -61,9 +61,8 @@ class Cut:
 
     method: str = "kmeans"
     n_init: int = 20  #: starts of k-means
-    init: str = "k-means++"  #: "qr" starts once, from the clusters of the QR cut
+    init: str = "k-means++"
     iterations: int | None = None  #: of Leiden; None lets the number of samples decide
-    n_more: int = 0  #: eigenvectors beyond one for each cluster, whose eigenvalues show the gap
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ class Plan:
         if "graph" in upto:
             own = (self.reserve, self.n_clusters if self.graph.name == "dscnet" else None)
         if "embedding" in upto:
-            own = (*own, self.n_clusters, self.connect, self.cut.n_more)
+            own = (*own, self.n_clusters, self.connect)
         if "cut" in upto:
             own = (*own, self.cut)
         if self.draws in upto:

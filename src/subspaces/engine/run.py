@@ -212,7 +212,7 @@ class _Run:
             assert plan.n_clusters is not None
             with self.timer.stage("embedding"):
                 if plan.between is None:
-                    found = stages.embed(graph.W, plan.n_clusters, plan.cut.n_more)
+                    found = stages.embed(graph.W, plan.n_clusters)
                 else:
                     found = stages.embed_coarsely(graph.W, self.scaled()[0], graph.evidence.kernel, plan)
                 self.keep("embedding", found)

@@ -142,21 +142,20 @@ def join(found: Graph, coefficients: Coefficients, n_clusters: int) -> Graph:
     return found._replace(W=W, isolated=_isolated(W))
 
 
-def embed(W: Sparse, n_vectors: int, n_more: int = 0) -> Embedding:
+def embed(W: Sparse, n_vectors: int) -> Embedding:
     """Embed W: rows of the leading eigenvectors of its normalised Laplacian, scaled to unit length."""
     n = W.shape[0]
-    if n_vectors == 1 and not n_more:  # one cluster needs no eigenvector, nor even an edge
+    if n_vectors == 1:  # one cluster needs no eigenvector, nor even an edge
         return Embedding(np.ones((n, 1), dtype=W.dtype), np.zeros(1, dtype=W.dtype))
     if n_vectors == n and W.nnz == 0:  # nor do as many clusters as samples
         return Embedding(np.eye(n, dtype=W.dtype), np.zeros(n, dtype=W.dtype))
-    found = spectral_embedding(W, min(n_vectors + n_more, n))
+    found = spectral_embedding(W, n_vectors)
     if found.n_components > n_vectors:
         warn_caller(
             f"the graph has {found.n_components} connected components, more than the {n_vectors} clusters asked "
             "for: which of them share a label is arbitrary. Use connect=True or a larger n_nonzero."
         )
-    vectors = found.vectors[:, : max(n_vectors, found.n_components)] if n_more else found.vectors
-    return Embedding(unit_rows(vectors), found.eigenvalues)
+    return Embedding(unit_rows(found.vectors), found.eigenvalues)
 
 
 def embed_coarsely(W: Sparse, points: Array, kernel: Kernel, plan: Plan) -> Embedding:

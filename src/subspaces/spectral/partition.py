@@ -37,13 +37,10 @@ def cut_embedding(
     Y : array of shape (n, k), rows scaled to unit length
     method : ``"kmeans"`` (best of `n_init` starts, :func:`subspaces.spectral.kmeans.kmeans`), ``"cluster_qr"``
         (pivoted QR, no randomness) or ``"discretize"`` (rotation towards indicator vectors)
-    init : ``"k-means++"``; ``"random"`` samples as the authors' program: independent starts, it needs hundreds;
-        ``"qr"``: one start, from the clusters of the QR cut, where that gives one
+    init : ``"k-means++"``; ``"random"`` samples as the authors' program: independent starts, it needs hundreds
     """
     if n_clusters == 1:
         return np.zeros(Y.shape[0], dtype=np.intp)
-    if method == "kmeans" and init == "qr":
-        return _kmeans_from_qr(Y, n_clusters, n_init, seed)
     if method == "kmeans" or Y.shape[1] != n_clusters:  # the other two make one cluster per column
         if init == "k-means++":
             return kmeans(Y, n_clusters, n_init=n_init, seed=seed)
@@ -51,17 +48,6 @@ def cut_embedding(
     if method == "cluster_qr":
         return cut_by_qr(Y)
     return np.asarray(discretize(Y, random_state=seed), dtype=np.intp)
-
-
-def _kmeans_from_qr(Y: Array, n_clusters: int, n_init: int, seed: int) -> Labels:
-    """Run k-means from the centres of the QR cut, or `n_init` ordinary starts where that leaves a cluster empty."""
-    start = cut_by_qr(Y) if Y.shape[1] == n_clusters else np.zeros(0, dtype=np.intp)
-    sizes = np.bincount(start, minlength=n_clusters)
-    if (sizes == 0).any():
-        return kmeans(Y, n_clusters, n_init=n_init, seed=seed)
-    centres = np.zeros((n_clusters, Y.shape[1]), dtype=Y.dtype)
-    np.add.at(centres, start, Y)
-    return lloyd(Y, n_clusters, init=centres / sizes[:, None].astype(Y.dtype))
 
 
 def cut_by_qr(Y: Array) -> Labels:
