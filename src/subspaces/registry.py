@@ -11,21 +11,13 @@ from typing import Any, NamedTuple
 
 
 class Entry(NamedTuple):
-    """A method.
-
-    Attributes
-    ----------
-    name : on the command line
-    class_name, module : where its class is
-    kind : ``"graph"`` cuts a graph between all samples, ``"large"`` costs O(n), ``"deep"`` learns codes
-    needs : the extra of the package it needs (``pip install subspaces[needs]``), or None
-    """
+    """A method: its name on the command line, and where its class is."""
 
     name: str
     class_name: str
     module: str
-    kind: str
-    needs: str | None = None
+    kind: str  #: "graph" cuts a graph between all samples, "large" costs O(n), "deep" learns codes
+    needs: str | None = None  #: the extra of the package it needs (``pip install subspaces[needs]``)
 
 
 METHODS = (

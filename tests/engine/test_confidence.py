@@ -245,9 +245,3 @@ def test_informative_on_faces_and_objects(name, data_home):
     half = np.argsort(-sure)[: len(sure) // 2]
     assert right[half].mean() > np.delete(right, half).mean() + 0.15
     assert roc_auc_score(right, sure) > 0.7
-
-
-def test_a_summary_prints_a_line(rng):
-    text = repr(summarize_graph(*random_graph(rng)))
-    assert text.startswith("Summary(40 points in 4 clusters; median confidence ")
-    assert "\n" not in text

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from subspaces import KTRR, LSC, TRR, SubspaceClustering
+from subspaces import TRR, SubspaceClustering
 
 FRAME = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)), columns=["a", "b", "c"])
 MODELS = [TRR(2), SubspaceClustering(2)]
@@ -36,38 +36,7 @@ def test_only_the_first_columns_are_named():
     assert "'t7' and 22 more, and TRR needs numbers" in refusal(frame)
 
 
-def test_missing_values_are_in_columns_with_names():
-    expected = "contains NaN (the first is in row 4, column 'b')"
-    gap = FRAME.copy()
-    gap.loc[4, "b"] = np.nan
-    assert expected in refusal(gap)
-    assert expected in refusal(pl.from_pandas(gap))
-    assert expected in refusal(gap, TRR(2).fit(FRAME), "predict")
-    assert "(the first is in row 4, column 1)" in refusal(gap.to_numpy())
-    assert "contains infinity (the first is in row 4, column 'b')" in refusal(gap.fillna(np.inf))
-
-
 def test_dates_are_in_columns_with_names():
     dated = FRAME.assign(day=pd.Timestamp("2024-05-03"))
     assert "dates or durations in the column 'day': numbers of what unit" in refusal(dated)
     assert "dates or durations: numbers" in refusal(np.array([["2024-05-03"]] * 5, dtype="datetime64[D]"))
-
-
-def test_arrays_of_text_stay_with_numpy():
-    assert "could not convert string to float" in refusal(np.array([["a", "b"]] * 20, dtype=object))
-
-
-@pytest.mark.parametrize("cls", [SubspaceClustering, KTRR, LSC])
-def test_columns_in_another_order_or_with_other_names_are_refused(cls):
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "c"])
-    model = cls(2).fit(frame)
-    asked = [
-        model.predict,
-        *(getattr(model, name) for name in ("transform", "predict_membership") if hasattr(cls, name)),
-    ]
-    for ask in asked:
-        for other in (frame[["c", "b", "a"]], frame.rename(columns={"a": "A"})):
-            with pytest.raises(ValueError, match="feature names"):
-                ask(other)
-        with pytest.warns(UserWarning, match="does not have valid feature names"):
-            ask(frame.to_numpy())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +12,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from method_data import GRAPH, quiet, union_of_subspaces
 from subspaces import KTRR, SubspaceClustering
-from subspaces.engine import run as engine
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import Cache, reusing, run
@@ -83,7 +82,7 @@ def computed(monkeypatch):
         monkeypatch.setattr(owner, name, call)
 
     counted(stages, "see", "kernel")
-    counted(engine._Run, "_represent", "coefficients")
+    counted(stages, "represent", "coefficients")
     counted(stages, "graph", "graph")
     counted(stages, "embed", "embedding")
     counted(stages, "embed_coarsely", "embedding")
@@ -263,12 +262,7 @@ def watched(model, X):
 
 
 @pytest.mark.parametrize(
-    "model",
-    [
-        SubspaceClustering(),
-        SubspaceClustering(3, kernel="rbf", assign_labels="kmeans"),
-    ],
-    ids=str,
+    "model", [SubspaceClustering(), SubspaceClustering(3, kernel="rbf", assign_labels="kmeans")], ids=str
 )
 def test_parameters_stay_what_the_user_gave_in_every_stage_of_an_automatic_fit(model, X):
     given = model.get_params()
@@ -297,16 +291,6 @@ def test_callbacks_are_told_of_the_end_where_nothing_is_computed(X):
 # ------------------------------------------------------------------ journeys
 
 
-def test_a_journey_is_frozen(X):
-    found = run(KTRR(3).plan(X), X)
-    for name in ("plan", "graph", "embedding", "labels", "timings", "order", "row_hashes"):
-        with pytest.raises(FrozenInstanceError):
-            setattr(found, name, None)
-    for part, name in ((found.graph, "W"), (found.embedding, "rows"), (found.graph.evidence, "penalty")):
-        with pytest.raises(AttributeError):
-            setattr(part, name, None)
-
-
 @every_setting
 def test_the_order_of_the_rows_does_not_matter(settings, X, rng):
     order = rng.permutation(len(X))
@@ -317,36 +301,6 @@ def test_the_order_of_the_rows_does_not_matter(settings, X, rng):
     assert same.shape[1] == one.n_clusters == two.n_clusters
     assert_array_equal(one.graph.W[order][:, order].toarray(), two.graph.W.toarray())
     assert_array_equal(two.labels[np.sort(np.unique(two.labels, return_index=True)[1])], np.arange(two.n_clusters))
-
-
-@pytest.mark.parametrize("cls", GRAPH)
-def test_the_order_of_the_rows_does_not_matter_to_any_method(cls, X, rng):
-    order = rng.permutation(len(X))
-    with quiet():
-        one, two = run(cls(3).plan(X), X), run(cls(3).plan(X), X[order])
-    assert adjusted_rand_score(one.labels[order], two.labels) == 1
-
-
-@every_setting
-def test_a_run_by_hand_is_the_fit(settings, X):
-    model = model_of(settings)
-    found = run(model.plan(X), X)
-    model.fit(X)
-    assert_array_equal(found.labels, model.labels_)
-    same_sparse(found.graph.W, model.affinity_matrix_)
-    if found.graph.coefficients is None:
-        assert not hasattr(model, "coefficients_")
-    else:
-        same_sparse(found.graph.coefficients, model.coefficients_)
-    if found.embedding is not None:
-        assert_array_equal(found.embedding.of_points(X.dtype), model.embedding_)
-        assert_array_equal(found.embedding.eigenvalues, model.eigenvalues_)
-    assert found.n_clusters == model.n_clusters_
-    assert found.graph.n_components == model.n_components_
-    assert found.graph.evidence.penalty == model.penalty_
-    assert found.graph.evidence.kernel == model.kernel_
-    assert found.plan.solver == model.solver_
-    assert set(found.timings) == set(model.timings_)
 
 
 def test_points_that_are_all_equal_are_one_cluster_without_any_stage(computed):

@@ -7,24 +7,15 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from subspaces import BDR
-from subspaces.engine.run import run
-
-
-class _Kept(dict):
-    """A cache of a run that keeps the coefficients."""
-
-    def keeps(self, stage):
-        return stage == "coefficients"
-
-    find, put = dict.get, dict.__setitem__
+from subspaces.engine.run import Cache, run
 
 
 def test_number_of_blocks_tells_coefficients_apart(seed):
     X = np.random.default_rng(seed).normal(size=(30, 4))
-    cache = _Kept()
+    cache = Cache()
     for model in (BDR(2), BDR(3), BDR(3, n_blocks=2), BDR(3, n_init=5)):
         run(model.plan(X), X, cache=cache)
-    assert len(cache) == 2, "the first and the third share theirs, the second and the fourth too"
+    assert len(cache._kept["coefficients"]) == 2, "the first and the third share theirs, the second and the fourth too"
 
 
 def test_number_of_blocks_is_asked_for():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from subspaces import KTRR, LSR1, SC, SSC, TRR, SubspaceClustering
+from subspaces import LSR1, SSC, TRR, SubspaceClustering
 
 
 def three_groups(seed, share):
@@ -75,17 +75,6 @@ def test_copies_of_one_row_do_not_become_a_group(share):
     found = SubspaceClustering().fit(X)
     assert found.n_clusters_ == 3
     assert adjusted_rand_score(y, found.labels_) == 1
-
-
-@pytest.mark.parametrize(
-    "method", [KTRR(3), KTRR(3, assign_labels="modularity"), KTRR(3, kernel="linear"), SC(3), SSC(3)]
-)
-def test_copies_change_no_method(method):
-    X, _ = three_groups(0, 0)
-    row = np.concatenate([np.arange(240), np.repeat([3, 100, 200], 90)])
-    once = method.fit_predict(X)
-    np.testing.assert_array_equal(method.fit(X[row]).labels_, once[row])
-    np.testing.assert_array_equal(method.predict(X[row]), once[row])
 
 
 def test_classes_in_one_hot_columns_are_found():

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 from dataclasses import fields, is_dataclass
 
-import joblib
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
-import skops.io
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from threadpoolctl import threadpool_limits
 
 from method_data import ESTIMATORS, union_of_subspaces
-from subspaces import KTRR, TRR
-from subspaces.engine import predict as predict_module
+from subspaces import KTRR
 from subspaces.engine.plan import STAGES
 
 ALL = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]
@@ -158,36 +148,6 @@ def test_float32_is_how_points_are_stored_and_changes_nothing(cls, assign_labels
     np.testing.assert_array_equal(single.predict(X[:5] + 0.125), double.predict(X[:5].astype(np.float64) + 0.125))
 
 
-@pytest.mark.parametrize("cls", ALL)
-def test_same_labels_from_every_container(cls, data):
-    X, _ = data
-    names = [f"f{i}" for i in range(X.shape[1])]
-    reference = cls(n_clusters=3).fit(X).labels_
-    read_only = X.copy()
-    read_only.flags.writeable = False
-    containers = [
-        X.tolist(),
-        np.asfortranarray(X),
-        np.repeat(X, 2, axis=0)[::2],
-        read_only,
-        pd.DataFrame(X, columns=names),
-        pl.DataFrame(X, schema=names),
-        sparse.csr_array(X),
-        sparse.csc_matrix(X),
-        sparse.coo_array(X),
-    ]
-    for container in containers:
-        assert adjusted_rand_score(reference, cls(n_clusters=3).fit(container).labels_) == 1
-    assert list(cls(n_clusters=3).fit(pl.DataFrame(X, schema=names)).feature_names_in_) == names
-
-
-def test_memory_mapped_input(tmp_path, data):
-    X, _ = data
-    np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    np.testing.assert_array_equal(KTRR(3).fit(mapped).labels_, KTRR(3).fit(X).labels_)
-
-
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "quadratic"])
 def test_dense_equals_sparse_equals_precomputed(kernel, data):
     from subspaces.kernels import as_kernel
@@ -206,27 +166,6 @@ def test_dense_equals_sparse_equals_precomputed(kernel, data):
         assert adjusted_rand_score(models[0].labels_, model.labels_) == 1
 
 
-@pytest.mark.parametrize("kernel", ["linear", "cosine", "quadratic", "cubic", "polynomial", "correntropy"])
-def test_low_rank_solver_gives_the_same_graph(kernel, seed):
-    X, _ = union_of_subspaces(seed, ambient=6, dimension=2, sizes=(200, 200, 200))
-    dense = KTRR(3, kernel=kernel, solver="dense").fit(X)
-    low_rank = KTRR(3, kernel=kernel, solver="low_rank").fit(X)
-    assert low_rank.solver_ == "low_rank"
-    np.testing.assert_allclose(
-        low_rank.affinity_matrix_.toarray(), dense.affinity_matrix_.toarray(), rtol=1e-5, atol=1e-6
-    )
-
-
-def test_auto_solver_follows_the_shape(seed):
-    tall, _ = union_of_subspaces(seed, ambient=10)
-    wide, _ = union_of_subspaces(seed, ambient=500)
-    assert TRR(3).fit(tall).solver_ == "low_rank"
-    assert TRR(3).fit(wide).solver_ == "dense"
-    assert KTRR(3).fit(tall).solver_ == "dense"
-    with pytest.raises(ValueError, match="feature map"):
-        KTRR(3, solver="low_rank").fit(tall)
-
-
 @pytest.mark.parametrize("cls", RECOVERING)
 @pytest.mark.parametrize("rule", ["neighbors", "residual", "network"])
 def test_predict(cls, rule, seed):
@@ -238,15 +177,6 @@ def test_predict(cls, rule, seed):
     assert adjusted_rand_score(y[new], predicted) > (0.5 if rule == "network" else 0.85)
     np.testing.assert_array_equal(predicted, np.concatenate([model.predict(X[new][:7]), model.predict(X[new][7:])]))
     np.testing.assert_array_equal(model.predict(X[new][:1]), predicted[:1])
-
-
-def test_predict_does_not_depend_on_the_block_size(monkeypatch, data):
-    X, _ = data
-    model = KTRR(3).fit(X[::2])
-    expected, coordinates = model.predict(X), model.transform(X)
-    monkeypatch.setattr(predict_module, "_PREDICT_BYTES", 2000)
-    np.testing.assert_array_equal(model.predict(X), expected)
-    np.testing.assert_allclose(model.transform(X), coordinates, atol=1e-9)
 
 
 def test_predict_with_a_precomputed_kernel(data):
@@ -272,35 +202,6 @@ def test_transform(cls, assign_labels, data):
     assert len(model.get_feature_names_out()) == coordinates.shape[1]
 
 
-@pytest.mark.parametrize("cls", ALL)
-def test_round_trips(cls, data):
-    X, _ = data
-    model = cls(n_clusters=3).fit(X[::2])
-    expected = model.predict(X)
-    buffer = io.BytesIO()
-    joblib.dump(model, buffer)
-    buffer.seek(0)
-    data_bytes = skops.io.dumps(model)
-    trusted = skops.io.get_untrusted_types(data=data_bytes)
-    assert all(name.startswith(("subspaces.", "scipy.sparse.")) for name in trusted), trusted
-    copies = [pickle.loads(pickle.dumps(model)), joblib.load(buffer), skops.io.loads(data_bytes, trusted=trusted)]
-    for copy in copies:
-        np.testing.assert_array_equal(copy.predict(X), expected)
-    assert not hasattr(clone(model), "labels_")
-
-
-@pytest.mark.parametrize("cls", ALL)
-@pytest.mark.parametrize("assign_labels", PARTITIONS)
-def test_same_labels_every_time_and_on_any_number_of_threads(cls, assign_labels, data):
-    X, _ = data
-    reference = cls(n_clusters=3, assign_labels=assign_labels).fit(X)
-    np.testing.assert_array_equal(cls(n_clusters=3, assign_labels=assign_labels).fit(X).labels_, reference.labels_)
-    for threads in (1, 2):
-        with threadpool_limits(threads):
-            again = cls(n_clusters=3, assign_labels=assign_labels).fit(X)
-        np.testing.assert_array_equal(again.labels_, reference.labels_)
-
-
 def test_progress_is_silent_unless_asked_for(capsys, data):
     X, _ = data
     KTRR(3).fit(X)
@@ -309,15 +210,3 @@ def test_progress_is_silent_unless_asked_for(capsys, data):
     callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks since 1.9")
     model = KTRR(3).set_callbacks(callback.ProgressBar())
     assert len(model.fit(X).labels_) == len(X)
-
-
-def test_in_a_pipeline(data):
-    X, y = data
-    pipeline = make_pipeline(StandardScaler(with_mean=False), KTRR(3))
-    assert adjusted_rand_score(y, pipeline.fit_predict(X)) > 0.9
-
-
-def test_number_of_clusters_found_by_modularity(data):
-    X, _ = data
-    model = KTRR(n_clusters=None, assign_labels="modularity").fit(X)
-    assert model.n_clusters_ == len(set(model.labels_)) >= 3

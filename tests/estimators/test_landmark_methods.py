@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.linalg import eigh, subspace_angles
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -58,17 +54,6 @@ def test_finds_groups_and_labels_new_samples(cls, data, n_landmarks):
 
 
 @each
-def test_same_seed_same_labels_after_storage_and_in_single_precision(cls, data):
-    X = data[0].astype(np.float32)
-    before = X.copy()
-    X.flags.writeable = False
-    model = cls(4, n_landmarks=50, random_state=7, scaling="unit")
-    np.testing.assert_array_equal(model.fit(X).labels_, clone(model).fit(X.astype(np.float64)).labels_)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
-    np.testing.assert_array_equal(X, before)
-
-
-@each
 @pytest.mark.parametrize("power", [-60, 3])  # beyond 2^±40 the samples are brought back near one
 def test_labels_do_not_depend_on_units(cls, data, power):
     X, _ = data
@@ -90,41 +75,6 @@ def test_refuses_impossible_numbers(cls, data):
         cls(3, n_landmarks=0).fit(X)
     with pytest.raises(ValueError, match="must not exceed the number of points"):
         cls(901).fit(X)
-
-
-@each
-def test_memory_is_asked_for_before_it_is_taken(cls, data, monkeypatch):
-    monkeypatch.setattr("subspaces.utils.memory.available_bytes", lambda: 10**5)
-    with pytest.raises(MemoryError, match=rf"the 900 × 900 matrix of {cls.__name__} needs .*Take fewer landmarks"):
-        cls(3).fit(data[0])
-
-
-@each
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_copies_of_few_samples(cls, rng):
-    points = rng.normal(size=(6, 2)) + 10 * np.arange(6)[:, None]
-    index = rng.permutation(np.arange(300) % 6)
-    assert adjusted_rand_score(index, cls(6, n_landmarks=40).fit(points[index]).labels_) == 1
-    few = points[index % 3]  # fewer distinct samples than clusters
-    model = cls(5, n_landmarks=20).fit(few)
-    assert model.labels_.shape == model.predict(few).shape == (300,)
-
-
-@each
-def test_one_cluster(cls, data):
-    with pytest.warns(ConvergenceWarning, match="all 30 points are equal"):
-        equal = cls(3, n_landmarks=10).fit(np.ones((30, 6)))
-    for model in (equal, cls(1, n_landmarks=30).fit(data[0])):
-        assert (model.labels_ == 0).all()
-        assert (model.predict(data[0]) == 0).all()
-
-
-@each
-def test_an_outlier_far_away(cls, data):
-    X, _ = data
-    X[0] = 1e4
-    model = cls(3, n_landmarks=60).fit(X)
-    assert np.isfinite(model.predict(X)).all()
 
 
 @each

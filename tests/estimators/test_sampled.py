@@ -185,25 +185,6 @@ def test_every_scaling_reaches_landmarks_and_new_points(scaling, blobs):
     assert (model.predict(X) == model.labels_).mean() > 0.99
 
 
-def test_float32_is_seen_in_double_precision(subspaces):
-    X = subspaces[0].astype(np.float32)
-    seen = []
-
-    class Watching(KNeighborsClassifier):
-        def fit(self, X, y):
-            seen.append(X.dtype)
-            return super().fit(X, y)
-
-        def predict(self, X):
-            seen.append(X.dtype)
-            return super().predict(X)
-
-    SampledClusterer(3, classifier=Watching(), n_landmarks=100, scaling="minmax").fit(X).predict(X)
-    assert set(seen) == {np.dtype(np.float64)}
-    double = EKTRR(3, n_landmarks=150).fit_predict(X.astype(np.float64))
-    np.testing.assert_array_equal(EKTRR(3, n_landmarks=150).fit_predict(X), double)
-
-
 def test_blocks_change_nothing_and_the_data_stay_as_they_are(subspaces, monkeypatch):
     X, _ = subspaces
     before = X.copy()

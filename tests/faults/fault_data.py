@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import subspaces
 from method_data import ESTIMATORS, METHODS, quiet, union_of_subspaces
+
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(Path(subspaces.__file__).parents[1]),
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""Of a process that a test starts: this source, one thread."""
 
 KERNELISED = [pytest.param(ESTIMATORS[name], id=name) for name in ("ktrr", "kssc", "klrr")]
 TRANSLATION_INVARIANT = [
@@ -58,6 +68,12 @@ def fit(cls: Any, X: Any, n_clusters: int | None = 3, **parameters: Any) -> Any:
         model = cls(n_clusters=n_clusters, **parameters).fit(X)
     check_labels(model, X.shape[0] if hasattr(X, "shape") else len(X), n_clusters)
     return model
+
+
+def check_unfitted(model: Any, fresh: set[str]) -> None:
+    """Nothing is left beside the attributes of a fresh estimator."""
+    assert {name for name in vars(model) if not name.startswith("_skl") and name != "_callback_fit_ctx"} <= fresh
+    assert not hasattr(model, "labels_")
 
 
 def check_labels(model: Any, n: int, n_clusters: int | None) -> None:

@@ -182,11 +182,12 @@ def test_case_15_kernels_that_see_units(seed):
         KTRR(3, kernel="polynomial").fit(X * 1e120)
 
 
-def test_case_15_bandwidth_in_the_units_of_the_data(seed):
+@pytest.mark.parametrize("cls", [KTRR, SC])
+def test_case_15_bandwidth_in_the_units_of_the_data(cls, seed):
     """15: of plain spectral clustering too."""
     X, _ = blobs(seed)
-    expected = fit(SC, X, bandwidth=2.0).affinity_matrix_.toarray()
-    np.testing.assert_allclose(fit(SC, X * 1e200, bandwidth=2e200).affinity_matrix_.toarray(), expected, rtol=1e-6)
+    expected = fit(cls, X, bandwidth=2.0).affinity_matrix_.toarray()
+    np.testing.assert_allclose(fit(cls, X * 1e200, bandwidth=2e200).affinity_matrix_.toarray(), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("cls", ALL)

@@ -16,7 +16,6 @@ import pytest
 from fault_data import write_photos
 from typer.testing import CliRunner
 
-from reproduction.__main__ import main as reproduce
 from reproduction.cells import digest, read_runs, run_cells
 from subspaces.app.cli.main import app
 from subspaces.app.files import FileError, write_labels
@@ -26,28 +25,6 @@ from subspaces.datasets._formats import points_of
 resource = pytest.importorskip("resource", reason="limits of POSIX")
 NO_SPACE = (errno.ENOSPC, errno.EFBIG)
 N = 20_000
-ROWS = """
-[ktrr]
-label = "KTRR"
-method = "ktrr"
-common = { reg = 0.1 }
-"""
-EXPERIMENT = """
-title = "η on the digits"
-paper = "Fig. 0"
-style = "table"
-metrics = ["AC"]
-
-[[panels]]
-name = "only"
-data = { name = "digits", first = 3 }
-rows = ["ktrr"]
-vary = "n_nonzero"
-values = [3, 4]
-
-[protocol]
-cuts = [{ name = "k-means", restarts = 1, runs = 1 }]
-"""
 CELL = {"points": {"name": "digits"}, "method": "ktrr", "parameters": {}}
 
 
@@ -229,47 +206,3 @@ def test_case_61_a_name_that_is_too_long(photos, tmp_path):
     """61: found out before the work, not after."""
     assert "cannot be written (File name too long)" in cluster(photos, "-o", tmp_path / f"{'x' * 250}.csv", code=2)
     assert [path.name for path in tmp_path.iterdir()] == ["photos"]
-
-
-@pytest.mark.parametrize(("room", "kept"), [(0, []), (40, ["labels.csv"])])
-def test_case_61_demo_on_a_full_disk(room, kept, tiny_disk, monkeypatch):
-    """61: the demo names the file that does not fit, exit code 1; what did fit is whole."""
-    pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
-    from sklearn.cluster import KMeans
-    from sklearn.datasets import load_digits
-
-    from subspaces import KTRR
-    from subspaces.app.cli import demo
-
-    def quick(X, seed):
-        return {"KTRR": KTRR(10, random_state=seed).fit(X), "k-means": KMeans(10, random_state=seed).fit(X)}
-
-    monkeypatch.setattr(demo, "_fitted", quick)
-    (tiny_disk / "filling").write_bytes(bytes(1024 * (64 - room)))
-    result = CliRunner().invoke(app, ["demo", "-o", str(tiny_disk)])
-    refused = tiny_disk / ("digits.png" if kept else "labels.csv")
-    assert result.exit_code == 1
-    assert result.stderr.startswith(f"error: {refused}: No space left on device")
-    assert len(result.stderr.splitlines()) == 1
-    assert sorted(path.name for path in tiny_disk.iterdir()) == sorted(["filling", *kept])
-    for name in kept:
-        assert len((tiny_disk / name).read_text().splitlines()) == 1 + len(load_digits().target)
-
-
-@pytest.mark.full  # takes seconds: .ci/run has it
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_case_61_reproduce_on_a_full_disk(jobs, tiny_disk, tmp_path, capsys):
-    """61: a reproduction whose results do not fit ends with one line and the exit code 1; then it goes on."""
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments" / "tiny.toml").write_text(EXPERIMENT)
-    (tmp_path / "parameters.toml").write_text(ROWS)
-    (tiny_disk / "runs").mkdir()
-    filling = tiny_disk / "filling"
-    filling.write_bytes(bytes(64 * 1024))
-    command = ["tiny", "--output", str(tiny_disk), "--jobs", jobs, "--home", str(tmp_path)]
-    assert reproduce(command) == 1
-    assert capsys.readouterr().err == f"error: {tiny_disk / 'runs' / 'tiny.jsonl'}: No space left on device\n"
-    filling.unlink()
-    assert reproduce(command) == 0
-    assert len(read_runs(tiny_disk / "runs" / "tiny.jsonl")) == 2
-    assert (tiny_disk / "tiny.md").exists()

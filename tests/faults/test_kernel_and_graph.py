@@ -17,9 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 from method_data import GRAPH, METHODS, quiet, union_of_subspaces
 from subspaces import KTRR, LRR2, SC, SSC, TRR, EnSC
 from subspaces.graphs.affinity import affinity
-from subspaces.graphs.truncation import truncate, truncate_symmetric
 from subspaces.kernels import as_kernel
-from subspaces.representation.coefficients import from_dense
 from subspaces.representation.inverse import IndefiniteKernelWarning
 from subspaces.representation.ridge import ridge
 from subspaces.spectral import embedding
@@ -204,12 +202,6 @@ def test_case_34_bandwidths_of_landmarks(name, bandwidth, seed):
         METHODS[name](3, bandwidth=bandwidth).fit(planes(seed)[0])
 
 
-def test_few_points_for_a_coarse_cut(seed):
-    """Said with both numbers, not with an index out of bounds."""
-    with pytest.raises(ValueError, match=r"64 points per cluster or more.* got 42 points and n_clusters=3"):
-        KTRR(3, spectral="coarse").fit(planes(seed)[0])
-
-
 def test_case_37_a_penalty_that_overflows(seed):
     """37: λ itself must be a number."""
     with quiet(), pytest.raises(ValueError, match=r"reg=1e\+308 .* too large for float64"):
@@ -249,25 +241,6 @@ def test_case_38_more_coefficients_than_points(cls, seed):
     expected = fit(cls, X, **with_nonzero(cls, 41)).affinity_matrix_.toarray()
     for eta in (42, 10**9):
         np.testing.assert_array_equal(fit(cls, X, **with_nonzero(cls, eta)).affinity_matrix_.toarray(), expected)
-
-
-@pytest.mark.parametrize("kept", ["truncate", "symmetric", "coefficients"])
-def test_case_39_ties(kept):
-    """39: of equal coefficients those of the first points stay, whatever the blocks: the same graph every time."""
-    C = from_dense(np.ones((9, 9)) - np.eye(9))
-    found = truncate(C, 3) if kept == "truncate" else getattr(truncate_symmetric(C, 3), kept)
-    assert (np.diff(found.indptr) == 3).all()
-    assert list(found[:, [8]].nonzero()[0]) == [0, 1, 2]
-    assert list(found[:, [0]].nonzero()[0]) == [1, 2, 3]
-
-
-def test_case_40_fewer_coefficients_than_asked_for():
-    """40: what there is stays, and no zero is stored."""
-    C = np.zeros((6, 6))
-    C[0, 1] = C[1, 0] = 2.0
-    found = truncate(from_dense(C), 4)
-    assert found.nnz == 2
-    assert (found.data != 0).all()
 
 
 def test_case_41_points_without_coefficients(seed):

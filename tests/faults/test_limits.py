@@ -11,21 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fault_data import ENVIRONMENT
 from typer.testing import CliRunner
 
-import subspaces
 from subspaces.app.cli import _stream
 from subspaces.app.cli._options import LEAST_MEMORY
 from subspaces.app.cli.main import app
 from subspaces.utils import memory
 
 linux = pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux: peaks of memory")
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": str(Path(subspaces.__file__).parents[1]),
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
 MB = 2**20
 
 # one process that imports everything once; every fit is a fork of it

@@ -6,13 +6,11 @@ from urllib.error import URLError
 
 import numpy as np
 import pytest
-from fault_data import fit, planes
 from scipy import sparse
 
-from method_data import GRAPH, LARGE, METHODS, quiet
+from method_data import GRAPH, METHODS, quiet
 from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC
 from subspaces.datasets import load_mnist, loaders
-from subspaces.engine import landmark_run
 from subspaces.utils import memory
 
 FREE = 4 * 2**30
@@ -44,17 +42,6 @@ def test_case_60_graphs_that_keep_everything(seed):
             model.fit(X)
 
 
-@pytest.mark.usefixtures("little")  # which puts the patched function back, too
-def test_case_60_left_to_itself_it_takes_the_route_that_fits():
-    """60: solver="auto" does not ask for what is not there."""
-    X = np.random.default_rng(0).standard_normal((9_900, 3))
-    assert KTRR(3).plan(X).solver == "dense"
-    memory.available_bytes = lambda: 2**28
-    plan = KTRR(3).plan(X)
-    assert plan.solver == "two_scale"
-    assert "GiB are free" in plan.solver_reason
-
-
 @pytest.mark.parametrize("name", ["kasp", "nystrom", "akk", "lsc", "uspec", "sec"])
 @pytest.mark.usefixtures("little")
 def test_case_60_too_many_landmarks(name):
@@ -79,21 +66,6 @@ def test_case_60_feature_maps_that_do_not_fit():
     X = np.random.default_rng(0).standard_normal((3000, 2000)).astype(np.float32)
     with quiet(), pytest.raises(MemoryError, match=r"feature map of the quadratic kernel, 3000 × 2001000"):
         KTRR(3, kernel="quadratic", solver="low_rank").fit(X)
-
-
-@pytest.mark.parametrize("cls", LARGE)
-def test_case_60_memory_error_inside_leaves_nothing(cls, seed, monkeypatch):
-    """60: also an allocation that fails in spite of all leaves an unfitted estimator."""
-    X, _ = planes(seed)
-    model = fit(cls, X)
-
-    def full(*args, **kwargs):
-        raise MemoryError
-
-    monkeypatch.setattr(landmark_run, "label_of_most_copies", full)
-    with quiet(), pytest.raises(MemoryError):
-        model.fit(X)
-    assert not hasattr(model, "labels_")
 
 
 @pytest.mark.parametrize("error", [URLError("no network"), ValueError("wrong checksum"), TimeoutError("slow")])

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fault_data import write_photos
+from fault_data import ENVIRONMENT, write_photos
 
-import subspaces
 from subspaces.app.cli.main import app
 from subspaces.app.files import sorting
 from subspaces.utils import atomic
@@ -24,8 +23,6 @@ from subspaces.utils.atomic import write_atomically
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 Image = pytest.importorskip("PIL.Image")
 
-SOURCE = str(Path(subspaces.__file__).parents[1])
-ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 WORDS = {130: "interrupted\n", 143: "terminated\n", 129: "the terminal was closed\n"}
 
@@ -283,7 +280,7 @@ def test_case_59_at_any_time(number, seconds, photos):
 def test_case_59_while_python_still_loads(tmp_path):
     """59: no traceback even before the command line exists."""
     (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
-    environment = {**ENVIRONMENT, "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}"}
+    environment = {**ENVIRONMENT, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}"}
     command = [sys.executable, "-m", "subspaces.app.cli", "--version"]
     found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert (found.returncode, found.stdout, found.stderr) == (130, "", "")

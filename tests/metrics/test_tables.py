@@ -55,14 +55,6 @@ def test_latex():
     assert r"\caption{c.}" in Table(["a"], [["b"]], "c").to_latex()
 
 
-def test_html():
-    text = TABLE.to_html()
-    assert '<th></th><th class="number">AC</th>' in text
-    assert '<td class="number"><strong>90.1 ± 0.5</strong>†</td>' in text
-    assert "<caption>On x_1</caption>" in text
-    assert "<p>Two &lt;runs&gt;.</p>" in text
-
-
 def test_hostile_cells_stay_text():
     table = Table([HOSTILE, "n"], [[HOSTILE, "1"]])
     line = table.to_markdown().splitlines()[-1]
@@ -72,12 +64,7 @@ def test_hostile_cells_stay_text():
         r"\textless{}b\textgreater{}\textbar{}*\_x\_ [a](b) \$5\_6\textbackslash{}input\{y\}\textasciitilde{}"
         r"\textasciicircum{} \& & 1 \\"
     )
-    assert "<b>" not in table.to_html()
     assert escape_latex("bell\x07") == "bell"
-
-
-def test_table_without_rows():
-    assert Table(["a", "b"], []).to_markdown() == "| a | b |\n| --- | --- |"
 
 
 def test_pandas_is_asked_for(monkeypatch):

@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from method_data import ALL, GRAPH, METHODS, quiet
 from subspaces import KTRR, kernels
 from subspaces.engine import stages
-from subspaces.engine.run import _Run
 
 # what a fit may refuse: a graph without edges, a bandwidth of copies only, a penalty that is no number
 REFUSALS = ("no edge", "gave 0", "so it has no communities", "too large for float")
@@ -163,7 +162,7 @@ def test_a_failed_fit_leaves_nothing(cls, points, value, row, column):
         [
             (stages, "scaled"),
             (stages, "see"),
-            (_Run, "_represent"),
+            (stages, "represent"),
             (stages, "graph"),
             (stages, "embed"),
             (stages, "cut"),

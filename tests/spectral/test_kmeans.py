@@ -9,7 +9,6 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from method_data import METHODS
 from subspaces import KASP, KTRR
 from subspaces.spectral.kmeans import _Search, kmeans
 
@@ -78,13 +77,3 @@ def test_estimators_make_as_many_starts_as_asked_for(cls, n_init, rng, monkeypat
     monkeypatch.setattr(_Search, "descend", lambda search, centres: made.append(1) or descend(search, centres))
     cls(7, n_init=n_init).fit(X)
     assert len(made) == n_init
-
-
-@pytest.mark.parametrize("name", ["nystrom", "sec", "lsc", "uspec", "akk", "ktrr"])
-def test_estimators_hand_their_starts_to_scikit_learn(name, rng, monkeypatch):
-    """Where its k-means makes them: all but the last, which goes on from the best."""
-    X, asked, fit = rng.standard_normal((120, 6)), [], KMeans.fit
-    monkeypatch.setattr(KMeans, "fit", lambda model, *given: asked.append(model.n_init) or fit(model, *given))
-    parameters = {"init": "random"} if name == "ktrr" else {}
-    METHODS[name](4, n_init=7, **parameters).fit(X)
-    assert 7 in asked

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from test_spectral import blocks, check, random_graph, weakly_tied
 
 from subspaces.spectral import embedding
-from subspaces.spectral.embedding import leading_pairs, spectral_embedding
+from subspaces.spectral.embedding import spectral_embedding
 from subspaces.utils import decompositions
 
 
@@ -26,36 +26,6 @@ def normalised(W: sparse.csr_array) -> tuple[sparse.csr_array, np.ndarray]:
 
 
 # ------------------------------------------------------------------ which solver
-
-
-@pytest.mark.parametrize(
-    ("n", "density", "k", "solver"),
-    [
-        (100, 0.02, 2, "_dense_pairs"),
-        (101, 0.02, 2, "_lanczos_pairs"),
-        (101, 0.02, 26, "_dense_pairs"),  # 4 k > n
-        (101, 0.02, 25, "_lanczos_pairs"),
-        (200, 0.3, 2, "_dense_pairs"),  # a nearly full graph
-        (201, 0.3, 2, "_lanczos_pairs"),
-        (200, 0.03, 2, "_lanczos_pairs"),
-        (299, 0.02, 2, "_lanczos_pairs"),
-        (300, 0.02, 2, "_multigrid_pairs"),
-    ],
-)
-def test_the_solver_is_the_documented_one(n, density, k, solver, rng, monkeypatch):
-    for constant, size in (("DENSE_SIZE", 100), ("FULL_GRAPH_SIZE", 200), ("MULTIGRID_SIZE", 300)):
-        monkeypatch.setattr(embedding, constant, size)
-    used = []
-    for name in ("_dense_pairs", "_lanczos_pairs", "_multigrid_pairs"):
-        monkeypatch.setattr(embedding, name, lambda *arguments, name=name: used.append((name, arguments)))
-    S, null = normalised(sparse.csr_array(random_graph(n, rng, density)))
-    leading_pairs(S, null, k)
-    ((name, arguments),) = used
-    assert name == solver
-    assert arguments[0] is S
-    assert arguments[-1] == k
-    if name != "_dense_pairs":
-        assert arguments[1] is null
 
 
 # ------------------------------------------------------------------ Lanczos gives up

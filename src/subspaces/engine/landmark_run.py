@@ -21,22 +21,13 @@ from subspaces.utils.types import Array, Labels
 
 @dataclass(frozen=True)
 class Outcome:
-    """Hold what a run found, in the order in which the samples were given.
+    """Hold what a run found, in the order in which the samples were given."""
 
-    Attributes
-    ----------
-    labels : cluster of each sample, −1 for noise
-    model : a :class:`~subspaces.engine.predict.Model`; None where there was nothing to learn
-    predictor : labels new samples
-    order : rows in the order in which the method saw them
-    timings : seconds of each stage
-    """
-
-    labels: Labels
-    model: Any
+    labels: Labels  #: −1 for noise
+    model: Any  #: a :class:`~subspaces.engine.predict.Model`; None where there was nothing to learn
     predictor: ByModel
-    order: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    timings: Mapping[str, float] = field(default_factory=dict)
+    order: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.intp))  #: rows as the method saw them
+    timings: Mapping[str, float] = field(default_factory=dict)  #: seconds of each stage
 
     @property
     def n_clusters(self) -> int:
@@ -56,15 +47,9 @@ def run_landmarks(
 ) -> Outcome:
     """Cluster samples in memory.
 
-    Parameters
-    ----------
-    X : array of shape (n, m)
-    solve : (samples, listener of stages) → a frozen :class:`~subspaces.engine.predict.Model`
-    n_clusters : wanted; None lets the method find it
-    scaling : rule for the samples (:mod:`subspaces.kernels.scaling`)
-    units : whether a common factor of all samples matters to the method
-    block_bytes : of samples that are scaled and labelled at a time
-    listen : called with the name of each stage, gives a context in which it runs
+    `solve` makes a frozen :class:`~subspaces.engine.predict.Model` of the samples, which are scaled by the rule
+    `scaling`; `units` says whether a common factor of all samples matters to it. `block_bytes` of samples are scaled
+    and labelled at a time.
     """
     if n_clusters == 1 or all_equal(X):
         return one_cluster(len(X), X.dtype, n_clusters)

@@ -48,90 +48,51 @@ class Shape(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What a representation may need besides the samples or their kernel matrix.
+    """What a representation may need besides the samples or their kernel matrix."""
 
-    Attributes
-    ----------
-    kernel : the kernel, fitted
-    seed : of whatever is drawn
-    overwrite : whether the kernel matrix may be overwritten: nobody else reads it
-    """
-
-    kernel: Kernel
+    kernel: Kernel  #: fitted
     seed: int
-    overwrite: bool
+    overwrite: bool  #: the kernel matrix may be: nobody else reads it
 
 
 @dataclass(frozen=True)
 class Cut:
-    """How an embedding or a graph becomes labels; see :mod:`subspaces.spectral.partition`.
-
-    Attributes
-    ----------
-    method : ``"kmeans"``, ``"cluster_qr"``, ``"discretize"``, ``"modularity"`` or ``"agglomerative"``
-    n_init, init : starts of k-means; ``init="qr"`` starts once, from the clusters of the QR cut
-    iterations : of Leiden; None lets the number of samples decide
-    n_more : eigenvectors computed beyond one for each cluster, whose eigenvalues show the gap
-    """
+    """How an embedding or a graph becomes labels; see :mod:`subspaces.spectral.partition`."""
 
     method: str = "kmeans"
-    n_init: int = 20
+    n_init: int = 20  #: starts of k-means
     init: str = "k-means++"
-    iterations: int | None = None
-    n_more: int = 0
+    iterations: int | None = None  #: of Leiden; None lets the number of samples decide
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything a run will do.
+    """Everything a run will do."""
 
-    Attributes
-    ----------
-    method : name of the method, for messages
-    shape : of the samples
-    n_clusters : L; None lets the modularity cut find it
-    scaling : rule for the samples (:mod:`subspaces.kernels.scaling`)
-    kernel : the kernel, not yet fitted; the linear one for methods that see the samples themselves
-    source : what the representation starts from: ``"points"``, ``"gram"`` (kernel matrix), ``"packed"`` (half of it,
-        :mod:`subspaces.utils.packed`) or ``"features"`` (its map)
-    represent : source → :class:`~subspaces.representation.coefficients.Coefficients`; None for a method without
-    affinity : scaled samples and the exponent of their scaling → graph W, where no sample is represented by others
-    graph : what is done to the coefficients (:class:`~subspaces.graphs.rules.GraphRule`)
-    reserve : coefficients per sample that are kept for joining pieces of the graph; None: all of them
-    connect : tie a graph that falls into more pieces than clusters
-    between : makes the embedding one of micro-clusters: their centroids → the graph between them; None embeds samples
-    cut : how labels are made
-    seed : of everything that is drawn
-    draws : the first stage that draws anything: what comes before it is the same for every seed
-    settings : the estimator's parameters, for the cache
-    n_components : leading components that stand for sparse samples; None: the samples themselves
-    solver, solver_reason : the route to the coefficients, and why
-    place : the library and device that make and invert the kernel matrix; None: NumPy
-    canonical : whether the run sees the different samples in their canonical order (:mod:`subspaces.utils.ordering`);
-        otherwise all of them, copies too, as they are given
-    """
-
-    method: str
+    method: str  #: its name, for messages
     shape: Shape
-    n_clusters: int | None
-    kernel: Kernel
-    represent: Callable[[Any, Context], Coefficients] | None
-    graph: GraphRule
+    n_clusters: int | None  #: L; None lets the modularity cut find it
+    kernel: Kernel  #: not yet fitted; the linear one for methods that see the samples themselves
+    represent: Callable[[Any, Context], Coefficients] | None  #: of the source; None for a method without coefficients
+    graph: GraphRule  #: what is done to the coefficients
     scaling: str | None = None
-    source: str = "points"
+    source: str = "points"  #: "gram" (kernel matrix), "packed" (half of it), "features" (its map) or "points"
     affinity: Callable[[Array, int], Array | Sparse] | None = None
-    reserve: int | None = None
-    connect: bool = True
+    """Scaled samples and the exponent of their scaling → W, where no sample is represented by others."""
+    reserve: int | None = None  #: coefficients per sample kept for joining pieces of the graph; None: all of them
+    connect: bool = True  #: tie a graph that falls into more pieces than clusters
     between: Callable[[Array, Kernel], Sparse] | None = None
+    """Centroids of micro-clusters → the graph between them, which is embedded then; None embeds samples."""
     cut: Cut = Cut()
     seed: int = 0
-    draws: str = "cut"
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    n_components: int | None = None
-    solver: str = ""
+    draws: str = "cut"  #: the first stage that draws anything: what comes before it is the same for every seed
+    settings: Mapping[str, Any] = field(default_factory=dict)  #: the estimator's parameters, for the cache
+    n_components: int | None = None  #: leading components that stand for sparse samples; None: the samples themselves
+    solver: str = ""  #: the route to the coefficients
     solver_reason: str = ""
-    place: Place | None = None
+    place: Place | None = None  #: the library and device of the kernel matrix and its inverse; None: NumPy
     canonical: bool = True
+    """Whether the run sees the different samples in canonical order; otherwise all, copies too, as they are given."""
 
     @property
     def pairwise(self) -> bool:
@@ -139,12 +100,10 @@ class Plan:
         return isinstance(self.kernel, Precomputed)
 
     @property
-    def n_inputs(self) -> int:
-        """Copies of the samples that exist beside those given.
-
-        In canonical order, and scaled or in double precision.
-        """
-        return int(self.canonical) + (self.scaling is not None)
+    def input_bytes(self) -> int:
+        """Copies of dense samples beside those given: in canonical order, and scaled or in double precision."""
+        n_copies = int(self.canonical) + (self.scaling is not None)
+        return 0 if self.shape.is_sparse else n_copies * self.shape.n * self.shape.m * DOUBLE
 
     def of_size(self, n: int) -> Plan:
         """Return the plan for n of the samples, with no more clusters than these."""
@@ -165,7 +124,7 @@ class Plan:
         if "graph" in upto:
             own = (self.reserve, self.n_clusters if self.graph.name == "dscnet" else None)
         if "embedding" in upto:
-            own = (*own, self.n_clusters, self.connect, self.cut.n_more)
+            own = (*own, self.n_clusters, self.connect)
         if "cut" in upto:
             own = (*own, self.cut)
         if self.draws in upto:
@@ -201,14 +160,14 @@ def _named(value: Any) -> str:
     return f"{value!r} {_named(vars(value))}" if isinstance(value, Kernel) else repr(value)
 
 
-def require_squares(shape: Shape, method: str, n_squares: float, n_copies: float = 0) -> None:
+def require_squares(plan: Plan, n_squares: float, n_copies: float = 0) -> None:
     """Refuse before allocating `n_squares` n × n arrays, or copies of X, that do not fit."""
-    n, m = shape.n, shape.m
+    n, m, is_sparse = plan.shape
     what = f"{n} × {n} matrix" if n_squares else f"{n} × {m} copies"
-    copies = 0 if shape.is_sparse else n_copies * n * m  # of sparse samples the dense copy is asked for
+    copies = 0 if is_sparse else n_copies * n * m  # of sparse samples the dense copy is asked for
     memory.require(
-        int((n_squares * n**2 + copies) * DOUBLE),
-        f"the {what} of {method}",
+        int((n_squares * n**2 + copies) * DOUBLE) + plan.input_bytes,
+        f"the {what} of {plan.method}",
         "Fit a sample and let predict label the rest; or use TRR, or KTRR with a linear, cosine, polynomial or "
         'correntropy kernel and solver="low_rank", which make no such matrix.',
     )

@@ -67,22 +67,9 @@ class ByModel:
 
 @dataclass(frozen=True)
 class ByTrainingPoints:
-    """New samples of a method with a graph: training samples keep what they have, others follow those near them.
+    """New samples of a method with a graph: training samples keep what they have, others follow those near them."""
 
-    Attributes
-    ----------
-    X, row_hashes : the training samples and their hashes; None where only their kernel matrix was given
-    dtype, largest : of the training samples
-    scaling, kernel, penalty : what made their coefficients
-    labels, n_clusters : what was found
-    n_nonzero : η
-    rule : a name in ``subspaces.representation.new_samples.RULES``
-    two_scale : what represents new samples where the two-scale route was taken
-    network : the classifier of ``rule="network"``
-    affine : whether coefficients sum to one
-    """
-
-    X: Data | None
+    X: Data | None  #: the training samples; None where only their kernel matrix was given
     row_hashes: Array | None
     dtype: Any
     largest: float
@@ -91,11 +78,11 @@ class ByTrainingPoints:
     penalty: float | None
     labels: Labels
     n_clusters: int
-    n_nonzero: int | None
-    rule: str
-    two_scale: TwoScale | None = None
-    network: Any = None
-    affine: bool = False
+    n_nonzero: int | None  #: η
+    rule: str  #: a name in ``subspaces.representation.new_samples.RULES``
+    two_scale: TwoScale | None = None  #: what represents new samples where the two-scale route was taken
+    network: Any = None  #: the classifier of ``rule="network"``
+    affine: bool = False  #: coefficients sum to one
 
     def label(self, X: Data) -> Labels:
         """Return clusters of new samples; training samples keep theirs."""
@@ -108,22 +95,22 @@ class ByTrainingPoints:
 
     def embed(self, X: Data, Y: Array) -> Array:
         """Return coordinates of new samples in the embedding Y of the training samples."""
-
-        def by_codes(points: Data) -> tuple[Array, Array]:
-            codes = abs(self.codes(points))
-            return unit_rows(codes @ Y), codes.sum(axis=1) == 0
-
-        return self._of_points(X, Y, by_codes)
+        return self._by_codes(X, Y, lambda totals, _: unit_rows(totals))
 
     def mean(self, X: Data, values: Array) -> Array:
         """Return the mean of what training samples have, weighted by how much of a new sample they represent."""
+        tiny = np.finfo(np.float64).tiny
+        return self._by_codes(X, values, lambda totals, weight: totals / np.maximum(weight, tiny)[:, None])
 
-        def by_codes(points: Data) -> tuple[Array, Array]:
+    def _by_codes(self, X: Data, values: Array, finish: Callable[[Array, Array], Array]) -> Array:
+        """Return what training samples have, summed with the sizes of the coefficients of each new sample."""
+
+        def of_new(points: Data) -> tuple[Array, Array]:
             codes = abs(self.codes(points))
-            total = codes.sum(axis=1)
-            return (codes @ values) / np.maximum(total, np.finfo(np.float64).tiny)[:, None], total == 0
+            weight = codes.sum(axis=1)
+            return finish(codes @ values, weight), weight == 0
 
-        return self._of_points(X, values, by_codes)
+        return self._of_points(X, values, of_new)
 
     def nearness(self, X: Data, W: Sparse) -> Array:
         """Return how near new samples are to training samples: 1 among them, then falling as one over the distance.
@@ -176,22 +163,18 @@ class ByTrainingPoints:
         """Return truncated coefficients of scaled new samples over the training samples, CSR of shape (n_new, n)."""
         n_kept = self.n_nonzero or _CODED
         if self.two_scale is not None:
-            return self._two_scale_codes(X, n_kept)
+            train = self._train()
+            candidates, values = self.two_scale.represent(X, train, 2 * candidates_for(self.n_nonzero))
+            strongest = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :n_kept]
+            values = np.take_along_axis(values, strongest, axis=1)
+            columns = np.take_along_axis(candidates, strongest, axis=1)
+            indptr = np.arange(len(values) + 1) * values.shape[1]
+            return sparse.csr_array((values.ravel(), columns.ravel(), indptr), shape=(len(values), len(train)))
         if self.X is None:
             return new_samples.neighbor_codes(np.asarray(X), None, self._penalty(), n_kept)
         train = self._train()
         diagonal = self.kernel.diagonal(train) if self.affine else None
         return new_samples.neighbor_codes(self.kernel.cross(X, train), self._gram_of, self._penalty(), n_kept, diagonal)
-
-    def _two_scale_codes(self, X: Data, n_kept: int) -> Sparse:
-        assert self.two_scale is not None
-        train = self._train()
-        candidates, values = self.two_scale.represent(X, train, 2 * candidates_for(self.n_nonzero))
-        strongest = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :n_kept]
-        values = np.take_along_axis(values, strongest, axis=1)
-        columns = np.take_along_axis(candidates, strongest, axis=1)
-        indptr = np.arange(len(values) + 1) * values.shape[1]
-        return sparse.csr_array((values.ravel(), columns.ravel(), indptr), shape=(len(values), len(train)))
 
     def _label(self, X: Data) -> Labels:
         """Return labels by the rule, −1 where it knows none: the sample is similar to no training sample."""

@@ -48,7 +48,10 @@ def ridge_plan(
     plan: Plan, X: Data, *, reg: float, solver: str, spectral: str, affine: bool = False, constrained: bool = True
 ) -> Plan:
     """Return a plan with the route to the coefficients, and what is embedded, decided."""
-    shape, kernel, n_nonzero = plan.shape, mapped_kernel(plan, X), plan.graph.n_nonzero
+    shape, kernel, n_nonzero = plan.shape, plan.kernel, plan.graph.n_nonzero
+    if kernel.features_depend_on_data:  # their number follows from the range of the samples
+        points, scaling = stages.scaled(X, plan)
+        kernel = kernel.scaled(scaling.exponent).fit(points)
     chosen, reason = choose_solver(solver, kernel, shape)
     if chosen == "two_scale":
         _require_two_scale(plan, n_nonzero)
@@ -63,11 +66,12 @@ def ridge_plan(
     draws = "coefficients" if chosen == "two_scale" or searches else "embedding" if coarse else "cut"
     problem: dict[str, Any] = {"reg": reg, "affine": affine}
     place = current_place() if chosen == "dense" and constrained else None
-    route: dict[str, Any] = {"solver": chosen, "n_nonzero": n_nonzero, "constrained": constrained, "place": place}
     return replace(
         plan,
         source="gram" if place is not None else _SOURCES[chosen],
-        represent=partial(represent, **route, **problem),
+        represent=partial(
+            represent, solver=chosen, n_nonzero=n_nonzero, constrained=constrained, place=place, **problem
+        ),
         between=partial(between, **problem) if coarse else None,
         n_components=N_COMPONENTS if reduced else None,
         draws="kernel" if reduced else draws,
@@ -75,14 +79,6 @@ def ridge_plan(
         solver_reason=reason,
         place=place,
     )
-
-
-def mapped_kernel(plan: Plan, X: Data) -> Kernel:
-    """Return the kernel, fitted where the number of its features follows from the range of the samples."""
-    if not plan.kernel.features_depend_on_data:
-        return plan.kernel
-    points, scaling = stages.scaled(X, plan)
-    return plan.kernel.scaled(scaling.exponent).fit(points)
 
 
 def represent(
@@ -174,7 +170,7 @@ def _require_dense(plan: Plan, kernel: Kernel) -> None:
             f'solver="dense" takes at most {LARGEST} points; got {plan.shape.n}. Use solver="two_scale" or "low_rank", '
             "or fit a sample and let predict label the rest."
         )
-    require_squares(plan.shape, plan.method, _dense_squares(kernel, plan.shape), plan.n_inputs)
+    require_squares(plan, _dense_squares(kernel, plan.shape))
 
 
 def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None, affine: bool) -> None:
@@ -189,16 +185,10 @@ def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None, affine:
     searched = n > ridge_search.EXACT_SIZE
     per_point = _SEARCHED * two_scale.candidates_for(n_nonzero) * (size + 4) if searched else 0
     memory.require(
-        int(n_copies * n * r * size + n * per_point + 32 * r**2 + _WORK) + _input_bytes(plan),
+        int(n_copies * n * r * size + n * per_point + 32 * r**2 + _WORK) + plan.input_bytes,
         f"the feature map of the {kernel.name} kernel, {n} × {r},",
         'Use solver="dense", fewer features, or fit a sample and let predict label the rest.',
     )
-
-
-def _input_bytes(plan: Plan) -> int:
-    """Return of the samples in canonical order, and scaled, where they are dense."""
-    shape = plan.shape
-    return 0 if shape.is_sparse else plan.n_inputs * shape.n * shape.m * DOUBLE
 
 
 def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
@@ -209,7 +199,7 @@ def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
     found = 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
     at_a_time = min(shape.n, two_scale.AROUND) * (width + N_LANDMARKS + two_scale.LEADING // 2) * size
     memory.require(
-        shape.n * (width * shape.is_sparse * size + found) + at_a_time + directions + _WORK + _input_bytes(plan),
+        shape.n * (width * shape.is_sparse * size + found) + at_a_time + directions + _WORK + plan.input_bytes,
         f"the two-scale graph of {shape.n} points",
         "Let EKTRR cluster a sample and label the rest.",
     )

@@ -3,61 +3,42 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from subspaces.engine import stages
-from subspaces.engine.plan import Context, Plan
-from subspaces.engine.stages import Embedding, Evidence, Graph, KernelInput
+from subspaces.engine.plan import Plan
+from subspaces.engine.stages import Embedding, Evidence, Graph
 from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.kernels import as_kernel
 from subspaces.kernels.scaling import Scaling
-from subspaces.representation.coefficients import Coefficients, Factors, PermutedFactors
+from subspaces.representation.coefficients import Factors, PermutedFactors
 from subspaces.spectral.partition import GRAPH_CUTS, in_order
-from subspaces.utils.ordering import (
-    Distinct,
-    canonical_order,
-    distinct_rows,
-    hash_rows,
-    inverse_of,
-    reordered,
-    rows_of,
-)
+from subspaces.utils.ordering import Distinct, canonical_order, distinct_rows, hash_rows, inverse_of, reordered, rows_of
 from subspaces.utils.process import warn_caller
 from subspaces.utils.progress import Listener, Timer, phase
-from subspaces.utils.types import Array, Data, Labels, Sparse
+from subspaces.utils.types import Array, Data, Labels
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """Everything a run found, in the order in which the samples were given.
-
-    Attributes
-    ----------
-    plan : what was done
-    graph : W, truncated coefficients, components (:class:`~subspaces.engine.stages.Graph`)
-    embedding : :class:`~subspaces.engine.stages.Embedding`, or None where none was needed
-    labels : cluster of each sample, numbered by the first of their samples; None if the run ended before
-    timings : seconds of each stage that was computed
-    order, row_hashes : the different rows in canonical order, and the hashes of all rows
-    all_equal : whether all samples are, so that there was nothing to compute
-    """
+    """Everything a run found, in the order in which the samples were given."""
 
     plan: Plan
     graph: Graph
-    embedding: Embedding | None = None
-    labels: Labels | None = None
-    timings: Mapping[str, float] = field(default_factory=dict)
-    order: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    row_hashes: Array = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
-    all_equal: bool = False
+    order: Labels  #: the different rows, in canonical order
+    embedding: Embedding | None = None  #: None where none was needed
+    labels: Labels | None = None  #: numbered by the first of their samples; None if the run ended before
+    timings: Mapping[str, float] = field(default_factory=dict)  #: seconds of each stage that was computed
+    row_hashes: Array | None = None  #: of all rows
+    all_equal: bool = False  #: so that there was nothing to compute
 
     @property
     def n_clusters(self) -> int:
@@ -67,11 +48,9 @@ class FitResult:
 
 
 class Cache:
-    """Results of stages, for runs on the same samples; of those of a stage the least recently used go first.
+    """Results of stages, for runs on the same samples.
 
-    Parameters
-    ----------
-    limits : how many results of a stage are kept; stages that are not named keep all, those with 0 none
+    `limits` say how many results of a stage are kept, the least recently used go first; without one all are.
     """
 
     def __init__(self, **limits: int) -> None:
@@ -112,12 +91,7 @@ def reusing(cache: Cache) -> Iterator[None]:
 
 
 def run(
-    plan: Plan,
-    X: Data,
-    *,
-    cache: Cache | None = None,
-    listen: Listener | None = None,
-    until: str = "cut",
+    plan: Plan, X: Data, *, cache: Cache | None = None, listen: Listener | None = None, until: str = "cut"
 ) -> FitResult:
     """Run a plan: from samples to labels.
 
@@ -153,125 +127,95 @@ def run(
 
 
 def run_ordered(
-    plan: Plan,
-    points: Data,
-    *,
-    cache: Cache | None = None,
-    listen: Listener | None = None,
-    until: str = "cut",
+    plan: Plan, points: Data, *, cache: Cache | None = None, listen: Listener | None = None, until: str = "cut"
 ) -> FitResult:
     """Run a plan on samples that all differ and are in canonical order."""
-    steps = _Run(plan, points, cache, listen)
-    graph, n = steps.joined(), points.shape[0]
+    steps = _Run(plan, points, cache, Timer(listen))
+    graph, represented = steps.find("graph"), None
+    if graph is None:
+        represented = steps.represented()
+        with steps.timer.stage("graph"):
+            graph = steps.keep("graph", stages.graph(*represented, plan))
+    if stages.falls_apart(graph, plan):
+        assert plan.n_clusters is not None
+        C, _ = represented or steps.represented()
+        with steps.timer.stage("graph"):
+            graph = stages.join(graph, C, plan.n_clusters)
+    represented = C = None  # all coefficients, which may take as much memory as the kernel matrix
+    n, order = points.shape[0], np.arange(points.shape[0])
     if plan.n_clusters == n and not graph.W.nnz:  # as many clusters as samples, nothing to cut
-        return FitResult(plan, graph, Embedding(np.eye(n), np.zeros(n)), np.arange(n), steps.timer.seconds)
-    embedding = None if until == "graph" else steps.embedding(graph)
-    labels = None
+        return FitResult(plan, graph, order, Embedding(np.eye(n), np.zeros(n)), order, steps.timer.seconds)
+    embedding = labels = None
+    if until != "graph" and plan.cut.method not in GRAPH_CUTS:
+        embedding = steps.embedding(graph)
     if until == "cut":
-        labels = np.unique(steps.labels(graph, embedding), return_inverse=True)[1].astype(np.intp)
-    return FitResult(plan, graph, embedding, labels, steps.timer.seconds)
+        labels = steps.find("cut")
+        if labels is None:
+            with steps.timer.stage("cut"):
+                labels = steps.keep("cut", stages.cut(graph, embedding, plan, steps.find("communities")))
+        labels = np.unique(labels, return_inverse=True)[1].astype(np.intp)
+    return FitResult(plan, graph, order, embedding, labels, steps.timer.seconds)
 
 
-_Represented: TypeAlias = tuple[Coefficients | Array | Sparse, Evidence]
-
-
+@dataclass
 class _Run:
-    """One run: each stage asks for the one before it, unless its own result is in the cache."""
+    """One run; what the cache holds is not computed, nor what only that would need."""
 
-    def __init__(self, plan: Plan, points: Data, cache: Cache | None, listen: Listener | None) -> None:
-        self.plan, self.points, self.cache = plan, points, cache
-        self.timer = Timer(listen)
-        self._scaled: tuple[Data, Scaling] | None = None
-        self._represented: _Represented | None = None
+    plan: Plan
+    points: Data
+    cache: Cache | None
+    timer: Timer
+    kept: tuple[Data, Scaling] | None = None
 
-    def scaled(self) -> tuple[Data, Scaling]:
-        """Return the samples in the units of the method.
+    def find(self, stage: str) -> Any:
+        """Return the result of a stage from the cache, or None."""
+        return None if self.cache is None else self.cache.find(self.plan.key(stage))
 
-        Kept while they are the samples themselves or will be needed again.
-        """
-        found = self._scaled or stages.scaled(self.points, self.plan)
-        if found[0] is self.points or self.plan.between is not None:
-            self._scaled = found
+    def keep(self, stage: str, found: Any) -> Any:
+        """Return the result of a stage, and keep it for other runs."""
+        if self.cache is not None:
+            self.cache.put(self.plan.key(stage), found)
         return found
 
-    def seen(self) -> KernelInput:
-        """Return the fitted kernel and what the representation starts from."""
-        return self._stage("kernel", lambda: stages.see(*self.scaled(), self.plan))
+    def scaled(self) -> tuple[Data, Scaling]:
+        """Return the samples in the units of the method; kept where that costs nothing or they are needed again."""
+        found = self.kept or stages.scaled(self.points, self.plan)
+        if found[0] is self.points or self.plan.between is not None:
+            self.kept = found
+        return found
 
-    def coefficients(self) -> _Represented:
-        """Return the coefficients, or the affinity of a method that has none, and how they were reached."""
-        return self._stage("coefficients", self._represent, self.seen)
-
-    def _represent(self, seen: KernelInput) -> _Represented:
-        plan = self.plan
-        if plan.represent is None:
-            assert plan.affinity is not None
-            return plan.affinity(seen.source, seen.scaling.exponent), Evidence(seen.scaling, seen.kernel)
-        overwrite = self.cache is None or not self.cache.keeps("kernel")
-        found = plan.represent(seen.source, Context(seen.kernel, plan.seed, overwrite))
-        known = {name: getattr(found, name) for name in Evidence._fields[2:]}
-        return found, Evidence(seen.scaling, seen.kernel, **known)
-
-    def reserved(self) -> _Represented:
-        """Return the coefficients that graph and joins may use."""
-        if self.plan.reserve is None:
-            return self.coefficients()
-        return self._stage("reserve", self._strongest, self.coefficients)
-
-    def _strongest(self, represented: _Represented) -> _Represented:
-        found, evidence = represented
-        assert isinstance(found, Coefficients)
-        return stages.strongest(found, self.plan), evidence
-
-    def _graph(self, represented: _Represented) -> Graph:
-        self._represented = represented  # a join may need them
-        return stages.graph(*represented, self.plan)
-
-    def joined(self) -> Graph:
-        """Return the affinity graph, tied together where it has more pieces than clusters."""
-        graph: Graph = self._stage("graph", self._graph, self.reserved)
-        if stages.falls_apart(graph, self.plan):
-            found, _ = self._represented or self.reserved()
-            assert isinstance(found, Coefficients)
-            assert self.plan.n_clusters is not None
-            with self.timer.stage("graph"):
-                graph = stages.join(graph, found, self.plan.n_clusters)
-        self._represented = None
-        return graph
-
-    def embedding(self, graph: Graph) -> Embedding | None:
-        """Return eigenvectors of samples or micro-clusters; cuts of the graph need none."""
-        plan = self.plan
-        if plan.cut.method in GRAPH_CUTS:
-            return None
-        assert plan.n_clusters is not None
-        k = plan.n_clusters
-
-        def make() -> Embedding:
-            if plan.between is None:
-                return stages.embed(graph.W, k, plan.cut.n_more)
-            return stages.embed_coarsely(graph.W, self.scaled()[0], graph.evidence.kernel, plan)
-
-        return self._stage("embedding", make)
-
-    def labels(self, graph: Graph, embedding: Embedding | None) -> Labels:
-        """Return the labels of the cut."""
-        known = None if self.cache is None else self.cache.find(self.plan.key("communities"))
-        return self._stage("cut", lambda: stages.cut(graph, embedding, self.plan, known))
-
-    def _stage(self, name: str, make: Callable[..., Any], before: Callable[[], Any] | None = None) -> Any:
-        """Return the result of a stage.
-
-        From the cache, or made of what the stage before it gives, whose time is its own.
-        """
-        cache = self.cache if self.cache is not None and self.cache.keeps(name) else None
-        found = None if cache is None else cache.find(self.plan.key(name))
+    def represented(self) -> tuple[Any, Evidence]:
+        """Return the coefficients that graph and joins may use, or an affinity, and how they were reached."""
+        reserves = self.plan.reserve is not None
+        found = self.find("reserve") if reserves else None
+        if found is not None:
+            return found
+        found = self.find("coefficients")
         if found is None:
-            inputs = () if before is None else (before(),)
-            with self.timer.stage("graph" if name == "reserve" else name):
-                found = make(*inputs)
-            if cache is not None:
-                cache.put(self.plan.key(name), found)
+            seen = self.find("kernel")
+            if seen is None:
+                with self.timer.stage("kernel"):
+                    seen = self.keep("kernel", stages.see(*self.scaled(), self.plan))
+            with self.timer.stage("coefficients"):
+                overwrite = self.cache is None or not self.cache.keeps("kernel")
+                found = self.keep("coefficients", stages.represent(seen, self.plan, overwrite))
+            del seen  # the kernel matrix
+        if reserves:
+            with self.timer.stage("graph"):
+                found = self.keep("reserve", (stages.strongest(found[0], self.plan), found[1]))
+        return found
+
+    def embedding(self, graph: Graph) -> Embedding:
+        """Return eigenvectors of samples or micro-clusters."""
+        plan, found = self.plan, self.find("embedding")
+        if found is None:
+            assert plan.n_clusters is not None
+            with self.timer.stage("embedding"):
+                if plan.between is None:
+                    found = stages.embed(graph.W, plan.n_clusters)
+                else:
+                    found = stages.embed_coarsely(graph.W, self.scaled()[0], graph.evidence.kernel, plan)
+                self.keep("embedding", found)
         return found
 
 
@@ -290,11 +234,7 @@ def as_given(found: FitResult, order: Labels) -> FitResult:
         isolated=np.sort(order[graph.isolated]),
         evidence=graph.evidence._replace(model=None if model is None else model.reordered(order)),
     )
-    if embedding is not None:
-        if embedding.groups is None:
-            embedding = embedding._replace(rows=embedding.rows[place])
-        else:
-            embedding = embedding._replace(groups=embedding.groups[place])
+    embedding = None if embedding is None else embedding.at(place)
     # clusters are numbered by the first of their samples as they were given
     labels = None if found.labels is None else in_order(found.labels[place])
     return replace(found, graph=graph, embedding=embedding, labels=labels, order=order)
@@ -303,9 +243,7 @@ def as_given(found: FitResult, order: Labels) -> FitResult:
 def _with_copies(found: FitResult, distinct: Distinct) -> FitResult:
     """Return a result of the different rows as one of all.
 
-    A copy is represented by the row it equals and tied to it alone.
-
-    Copies of a row without ties have none either.
+    A copy is represented by the row it equals and tied to it alone; copies of a row without ties have none either.
     """
     rows, place = distinct
     if len(rows) == len(place):
@@ -329,9 +267,7 @@ def _with_copies(found: FitResult, distinct: Distinct) -> FitResult:
     evidence = graph.evidence._replace(model=None if model is None else model.reordered(rows))
     isolated = np.flatnonzero(np.isin(place, graph.isolated))
     graph = graph._replace(W=joined, coefficients=C, isolated=isolated, evidence=evidence)
-    if embedding is not None:
-        name = "rows" if embedding.groups is None else "groups"
-        embedding = embedding._replace(**{name: getattr(embedding, name)[place]})
+    embedding = None if embedding is None else embedding.at(place)
     labels = None if found.labels is None else in_order(found.labels[place])
     return replace(found, graph=graph, embedding=embedding, labels=labels, order=rows[found.order])
 
@@ -347,4 +283,4 @@ def _one_cluster(plan: Plan) -> FitResult:
     evidence = Evidence(Scaling(), as_kernel("linear"))
     graph = Graph(sparse.csr_array((n, n)), C, 1, np.zeros(0, dtype=np.intp), evidence)
     labels = np.zeros(n, dtype=np.intp)
-    return FitResult(plan, graph, Embedding(np.ones((n, 1)), np.zeros(1)), labels, order=np.arange(n), all_equal=True)
+    return FitResult(plan, graph, np.arange(n), Embedding(np.ones((n, 1)), np.zeros(1)), labels, all_equal=True)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from subspaces.engine.plan import Cut, Plan, Shape, require_dense_points
+from subspaces.engine.plan import Context, Cut, Plan, Shape, require_dense_points
 from subspaces.graphs.affinity import affinity, components, join_components
 from subspaces.graphs.rules import build_graph
 from subspaces.kernels import Kernel
@@ -27,29 +27,15 @@ _MICRO_CLUSTERS = 2000
 
 
 class KernelInput(NamedTuple):
-    """The samples as the representation sees them.
-
-    Attributes
-    ----------
-    scaling, kernel : settled on the samples
-    source : the scaled samples, their kernel matrix (or half of it) or its feature map
-    """
+    """The samples as the representation sees them; scaling and kernel are settled on them."""
 
     scaling: Scaling
     kernel: Kernel
-    source: Any
+    source: Any  #: the scaled samples, their kernel matrix (or half of it) or its feature map
 
 
 class Evidence(NamedTuple):
-    """What is known of the coefficients once they are gone.
-
-    Attributes
-    ----------
-    scaling, kernel : settled on the samples
-    penalty, condition, residual, trace : of
-        :class:`~subspaces.representation.coefficients.Coefficients`
-    model : what represents new samples where the two-scale route was taken
-    """
+    """What is known of the coefficients (:class:`~subspaces.representation.coefficients.Coefficients`) once gone."""
 
     scaling: Scaling
     kernel: Kernel
@@ -57,41 +43,31 @@ class Evidence(NamedTuple):
     condition: float | None = None
     residual: float | None = None
     trace: Trace | None = None
-    model: TwoScale | None = None
+    model: TwoScale | None = None  #: what represents new samples where the two-scale route was taken
 
 
 class Graph(NamedTuple):
-    """The affinity graph.
-
-    Attributes
-    ----------
-    W : sparse (n, n), symmetric
-    coefficients : sparse (n, n) C (eq. 3.9) truncated, with sign; its factors where it is of low rank; None without
-    n_components : connected components before any repair
-    isolated : samples without any edge
-    evidence : how the coefficients were reached
-    """
+    """The affinity graph W, sparse (n, n) and symmetric, and the coefficients it is made of."""
 
     W: Sparse
-    coefficients: Sparse | Factors | PermutedFactors | None
-    n_components: int
-    isolated: Labels
+    coefficients: Sparse | Factors | PermutedFactors | None  #: C (eq. 3.9) truncated, with sign; factors at low rank
+    n_components: int  #: before any repair
+    isolated: Labels  #: samples without any edge
     evidence: Evidence
 
 
 class Embedding(NamedTuple):
-    """Spectral embedding.
-
-    Attributes
-    ----------
-    rows : array of shape (n, k) with unit rows; of micro-clusters, shape (p, k), where `groups` is not None
-    eigenvalues : of the normalised Laplacian, ascending
-    groups : micro-cluster of each sample, or None
-    """
+    """Spectral embedding: a unit row for each sample, or for each micro-cluster where there are `groups`."""
 
     rows: Array
-    eigenvalues: Array
-    groups: Labels | None = None
+    eigenvalues: Array  #: of the normalised Laplacian, ascending
+    groups: Labels | None = None  #: micro-cluster of each sample
+
+    def at(self, place: Labels) -> Embedding:
+        """Return the embedding of samples that stand at these places of the present ones."""
+        if self.groups is None:
+            return self._replace(rows=self.rows[place])
+        return self._replace(groups=self.groups[place])
 
     def of_points(self, dtype: Any) -> Array:
         """Return a row for each sample."""
@@ -121,6 +97,16 @@ def see(points: Data, scaling: Scaling, plan: Plan) -> KernelInput:
     return KernelInput(scaling, kernel, points.toarray() if sparse.issparse(points) else np.asarray(points))
 
 
+def represent(seen: KernelInput, plan: Plan, overwrite: bool) -> tuple[Coefficients | Array | Sparse, Evidence]:
+    """Return the coefficients (eq. 3.9), or the affinity of a method that has none, and how they were reached."""
+    if plan.represent is None:
+        assert plan.affinity is not None
+        return plan.affinity(seen.source, seen.scaling.exponent), Evidence(seen.scaling, seen.kernel)
+    found = plan.represent(seen.source, Context(seen.kernel, plan.seed, overwrite))
+    of_solution = found.penalty, found.condition, found.residual, found.trace, found.model
+    return found, Evidence(seen.scaling, seen.kernel, *of_solution)
+
+
 def strongest(coefficients: Coefficients, plan: Plan) -> Coefficients:
     """Return the coefficients that take part in graph and joins: all, or the `reserve` largest of each sample."""
     if plan.reserve is None:
@@ -134,22 +120,19 @@ def graph(found: Coefficients | Array | Sparse, evidence: Evidence, plan: Plan) 
     if isinstance(found, Coefficients):
         rule, keep = (plan.graph, True) if plan.reserve is None else (plan.graph.of_prefix(), False)
         built = build_graph(found, rule, plan.n_clusters, keep=keep)
-        return _graph(affinity(built.treated), built.coefficients, evidence)
-    W = sparse.csr_array(found)
-    W.eliminate_zeros()
-    return _graph(W, None, evidence)
+        W, coefficients = affinity(built.treated), built.coefficients
+    else:
+        W, coefficients = sparse.csr_array(found), None
+        W.eliminate_zeros()
+    return Graph(W, coefficients, components(W)[0], _isolated(W), evidence)
 
 
-def _graph(W: Sparse, coefficients: Sparse | Factors | None, evidence: Evidence) -> Graph:
-    isolated = np.flatnonzero(np.asarray(W.sum(axis=1)).ravel() == 0)
-    return Graph(W, coefficients, components(W)[0], isolated, evidence)
+def _isolated(W: Sparse) -> Labels:
+    return np.flatnonzero(np.asarray(W.sum(axis=1)).ravel() == 0)
 
 
 def falls_apart(found: Graph, plan: Plan) -> bool:
-    """Return whether a graph has more pieces than clusters and is to be tied.
-
-    Micro-clusters tie the pieces by themselves.
-    """
+    """Return whether a graph has more pieces than clusters and is to be tied; micro-clusters tie them themselves."""
     if plan.cut.method == "agglomerative":  # merges pieces without edges by itself, the smallest last of all
         return False
     connects = plan.connect and plan.represent is not None and (plan.between is None or plan.cut.method == "modularity")
@@ -159,24 +142,23 @@ def falls_apart(found: Graph, plan: Plan) -> bool:
 def join(found: Graph, coefficients: Coefficients, n_clusters: int) -> Graph:
     """Return the graph with its smallest pieces tied to the rest by their strongest coefficients."""
     W = join_components(found.W, coefficients, n_clusters)
-    return found._replace(W=W, isolated=np.flatnonzero(np.asarray(W.sum(axis=1)).ravel() == 0))
+    return found._replace(W=W, isolated=_isolated(W))
 
 
-def embed(W: Sparse, n_vectors: int, n_more: int = 0) -> Embedding:
+def embed(W: Sparse, n_vectors: int) -> Embedding:
     """Embed W: rows of the leading eigenvectors of its normalised Laplacian, scaled to unit length."""
     n = W.shape[0]
-    if n_vectors == 1 and not n_more:  # one cluster needs no eigenvector, nor even an edge
+    if n_vectors == 1:  # one cluster needs no eigenvector, nor even an edge
         return Embedding(np.ones((n, 1), dtype=W.dtype), np.zeros(1, dtype=W.dtype))
     if n_vectors == n and W.nnz == 0:  # nor do as many clusters as samples
         return Embedding(np.eye(n, dtype=W.dtype), np.zeros(n, dtype=W.dtype))
-    found = spectral_embedding(W, min(n_vectors + n_more, n))
+    found = spectral_embedding(W, n_vectors)
     if found.n_components > n_vectors:
         warn_caller(
             f"the graph has {found.n_components} connected components, more than the {n_vectors} clusters asked "
             "for: which of them share a label is arbitrary. Use connect=True or a larger n_nonzero."
         )
-    vectors = found.vectors[:, : max(n_vectors, found.n_components)] if n_more else found.vectors
-    return Embedding(unit_rows(vectors), found.eigenvalues)
+    return Embedding(unit_rows(found.vectors), found.eigenvalues)
 
 
 def embed_coarsely(W: Sparse, points: Array, kernel: Kernel, plan: Plan) -> Embedding:
@@ -205,29 +187,21 @@ def cut(found: Graph, embedding: Embedding | None, plan: Plan, communities: Labe
     connected[found.isolated] = False
     if embedding is None:
         W = found.W if connected.all() else found.W[connected][:, connected]
-        known = None if communities is None else communities[connected]
         if how.method == "agglomerative":
             assert k is not None
-            return filled(cut_agglomeratively(W, k, seed=plan.seed), connected)
-        labels = cut_by_modularity(W, k, seed=plan.seed, iterations=how.iterations, communities=known)
-        if k is None:
-            labels = distinct_communities(W, labels)
+            labels = cut_agglomeratively(W, k, seed=plan.seed)
+        else:
+            known = None if communities is None else communities[connected]
+            labels = cut_by_modularity(W, k, seed=plan.seed, iterations=how.iterations, communities=known)
+            labels = distinct_communities(W, labels) if k is None else labels
     else:
         assert k is not None
         labels = cut_rows(embedding.rows[connected], min(k, int(connected.sum())), how, plan.seed)
-    return filled(labels, connected)
+    out = np.full(n, np.bincount(labels).argmax(), dtype=np.intp)  # of the others nothing is known
+    out[connected] = labels
+    return out
 
 
 def cut_rows(Y: Array, n_clusters: int, how: Cut, seed: int) -> Labels:
     """Cut the rows of an embedding."""
     return cut_embedding(Y, n_clusters, method=how.method, n_init=how.n_init, init=how.init, seed=seed)
-
-
-def filled(labels: Labels, known: Array) -> Labels:
-    """Return labels of all samples from those of some.
-
-    Nothing is known about the others, they join the largest cluster.
-    """
-    out = np.full(len(known), np.bincount(labels).argmax(), dtype=np.intp)
-    out[known] = labels
-    return out

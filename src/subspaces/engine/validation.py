@@ -144,10 +144,7 @@ def check_count(n_clusters: int | None, n: int) -> None:
 
 
 def all_equal(X: Data, pairwise: bool = False) -> bool:
-    """Return whether all rows are equal (all entries of a matrix between samples).
-
-    Ordinary data shows early that not.
-    """
+    """Return whether all rows are equal (all entries of a matrix between samples); most data shows early that not."""
     if sparse.issparse(X):
         return abs(X - X[[0] * X.shape[0]]).nnz == 0
     first = X[0, 0] if pairwise else X[0]
@@ -187,10 +184,7 @@ def _warn_if_uneven(size: Array, spread: Array) -> None:
 
 
 def _halves(values: Any) -> Array:
-    """Return the half of a vector, dense and in float64.
-
-    Halves of finite numbers can be subtracted without overflow.
-    """
+    """Return the half of a vector in float64: halves of finite numbers can be subtracted without overflow."""
     dense = values.toarray().ravel() if sparse.issparse(values) else values
     return np.asarray(dense, dtype=np.float64) / 2
 
@@ -198,9 +192,7 @@ def _halves(values: Any) -> Array:
 def within_reach(X: Data, largest: float) -> Data:
     """Return new samples with those shrunk that exceed the largest training value a million times.
 
-    Squares would overflow.
-
-    So far out only the direction of a sample counts, and that stays.
+    Squares would overflow; so far out only the direction of a sample counts, and that stays.
     """
     if sparse.issparse(X):
         sizes = np.asarray(abs(X).max(axis=1).toarray()).ravel()

@@ -198,12 +198,12 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
 
     def _forget(self) -> None:
         """Remove everything an earlier fit left."""
-        for name in [name for name in vars(self) if name.endswith("_") or name in _STATE]:
-            delattr(self, name)
+        for name in list(vars(self)):
+            if name.endswith("_") or name in _STATE:
+                delattr(self, name)
 
     def _warn_if_fewer(self, found: int, why: str) -> None:
         if self.n_clusters is not None and not isinstance(self.n_clusters, str) and found < self.n_clusters:
             warn_caller(
-                f"{counted(found, 'cluster')} found instead of n_clusters={self.n_clusters}: {why}.",
-                ConvergenceWarning,
+                f"{counted(found, 'cluster')} found instead of n_clusters={self.n_clusters}: {why}.", ConvergenceWarning
             )

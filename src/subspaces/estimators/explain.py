@@ -77,11 +77,7 @@ class Explanation:
 def explained(i: int, n: int, coefficients: Sparse, labels: Labels, names: Labels | None = None) -> Explanation:
     """Return the `n` samples that represent sample `i`, strongest first.
 
-    Parameters
-    ----------
-    i : row number of the sample in the data that was fitted
-    coefficients, labels : of the samples that were represented
-    names : their row numbers in the data; None: they are all of it
+    `i` is its row number in the data; `names` are those of the samples that were represented, None where all were.
     """
     place = _place_of(i, names, len(labels))
     column = coefficients.tocsc()[:, [place]]

@@ -156,15 +156,16 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         plan = self._outline(X)
         if plan.source == "points":
             require_dense_points(plan.shape)
-        require_squares(plan.shape, plan.method, self._squares(), self._n_copies + plan.n_inputs)
+        require_squares(plan, self._squares(), self._n_copies)
         if plan.represent is not None:
             plan.graph.require_memory(plan.shape.n, self._is_sparse)
         return plan
 
     def _outline(self, X: Data) -> Plan:
         """Return the plan that the parameters ask for, checked."""
+        own: Any = self
         by_kernel = self._kernel_of_points and hasattr(self, "kernel")
-        kernel = as_kernel(*(getattr(self, name) for name in _KERNEL)) if by_kernel else Linear()
+        kernel = as_kernel(own.kernel, own.bandwidth, own.kernel_params) if by_kernel else Linear()
         plan = Plan(
             method=type(self).__name__,
             shape=Shape.of(X),
@@ -189,10 +190,12 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
     def _graph_rule(self) -> GraphRule:
         """Return what is done to the coefficients; a method without η of its own takes it from `graph_params`."""
         name: str = getattr(self, "graph", "column")
-        own = {key: getattr(self, key) for key in ("n_nonzero", "by") if hasattr(self, key)}
-        params = dict(getattr(self, "graph_params", None) or {})
-        if name in ("column", "symmetric"):
-            own = {**{key: params.pop(key) for key in ("n_nonzero", "by") if key in params and key not in own}, **own}
+        params, own = dict(getattr(self, "graph_params", None) or {}), {}
+        for key in ("n_nonzero", "by"):
+            if hasattr(self, key):
+                own[key] = getattr(self, key)
+            elif key in params and name in ("column", "symmetric"):
+                own[key] = params.pop(key)
         return GraphRule(name, **own, params=params)
 
     def _represent(self, source: Any, context: Context) -> Coefficients:
@@ -307,6 +310,3 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         tags.input_tags.pairwise = is_precomputed(getattr(self, "kernel", None))
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
-
-
-_KERNEL = ("kernel", "bandwidth", "kernel_params")

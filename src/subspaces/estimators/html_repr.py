@@ -31,13 +31,15 @@ class BoxesMixin:
 def boxes_of(estimator: Any) -> list[Box]:
     """Return data, the stages of the fit, labels, as far as a fitted estimator has them."""
     timings = dict(getattr(estimator, "timings_", {}))
-    boxes = [Box("data", _data(estimator))]
+    n, m = len(estimator.labels_), getattr(estimator, "n_features_in_", None)
+    scaling = getattr(estimator, "scaling_", getattr(estimator, "scaling", None))
+    about = f"{n:,} points" + (f", {m:,} features" if m else "") + (f", scaling {scaling}" if scaling else "")
+    boxes = [Box("data", about)]
     if "selection" in timings:
         selection = estimator.selection_
         boxes.append(Box("choice", f"{counted(len(selection.trials), 'setting')} tried", timings.pop("selection")))
     for stage, seconds in timings.items():
-        describe = _DETAILS.get(stage)
-        boxes.append(Box(str(stage), "" if describe is None else describe(estimator), seconds))
+        boxes.append(Box(str(stage), _detail(stage, estimator), seconds))
         if stage == "graph" and "embedding" not in timings:  # the modularity cut
             boxes.append(Box("embedding", "not needed"))
     sizes = np.sort(np.bincount(estimator.labels_[estimator.labels_ >= 0]))[::-1]
@@ -71,24 +73,31 @@ def _html(box: Box, total: float) -> str:
     )
 
 
-def _data(estimator: Any) -> str:
-    n, m = len(estimator.labels_), getattr(estimator, "n_features_in_", None)
-    scaling = getattr(estimator, "scaling_", getattr(estimator, "scaling", None))
-    return f"{n:,} points" + (f", {m:,} features" if m else "") + (f", scaling {scaling}" if scaling else "")
+def _detail(stage: str, estimator: Any) -> str:
+    """Return what came out of a stage; nothing of a stage that is not known here."""
+
+    def known(*names: str) -> Any:
+        return next((getattr(estimator, name) for name in names if hasattr(estimator, name)), None)
+
+    if stage == "kernel" and (kernel := known("kernel_")) is not None:
+        width = f", width {kernel.bandwidth:.3g}" if kernel.bandwidth else ""
+        solver = known("solver_")
+        return f"{kernel.name}{width}" + (f" ({solver})" if solver else "")
+    if stage == "coefficients":
+        return ", ".join(_of_coefficients(known("_coefficients"), known("penalty_"), known("trace_"))) or _NONE
+    if stage == "graph":
+        return f"{known('affinity_matrix_').nnz // 2:,} edges, {counted(known('n_components_'), 'component')}"
+    if stage == "embedding" and (values := known("eigenvalues_")) is not None:
+        return f"{len(values)} eigenvectors, eigenvalues up to {values[-1]:.3g}"
+    if stage == "sample" and (found := known("landmarks_", "landmark_indices_")) is not None:
+        return f"{len(found):,} landmarks"
+    return str(known("assign_labels_", "assign_labels") or "") if stage == "cut" else ""
 
 
-def _kernel(estimator: Any) -> str:
-    kernel = getattr(estimator, "kernel_", None)
-    if kernel is None:
-        return ""
-    width = f", width {kernel.bandwidth:.3g}" if kernel.bandwidth else ""
-    solver = getattr(estimator, "solver_", "")
-    return f"{kernel.name}{width}" + (f" ({solver})" if solver else "")
+_NONE = "none: an affinity of the points"
 
 
-def _coefficients(estimator: Any) -> str:
-    found = getattr(estimator, "_coefficients", None)
-    penalty, trace = getattr(estimator, "penalty_", None), getattr(estimator, "trace_", None)
+def _of_coefficients(found: Any, penalty: float | None, trace: Any) -> list[str]:
     parts = [f"λ = {penalty:.3g}"] if penalty is not None else []
     if trace is not None:
         parts.append(f"{trace.n_iter} iterations" + ("" if trace.converged else ", not converged"))
@@ -96,33 +105,4 @@ def _coefficients(estimator: Any) -> str:
         parts.append(f"rank {len(found.factors.singular_values)}")
     elif found is not None:
         parts.append(f"{found.nnz:,} kept, {found.nnz / max(found.shape[0], 1):.1f} per point")
-    return ", ".join(parts) or "none: an affinity of the points"
-
-
-def _graph(estimator: Any) -> str:
-    n_components = estimator.n_components_
-    return f"{estimator.affinity_matrix_.nnz // 2:,} edges, {n_components} component{'s' * (n_components != 1)}"
-
-
-def _embedding(estimator: Any) -> str:
-    values = getattr(estimator, "eigenvalues_", None)
-    return "" if values is None else f"{len(values)} eigenvectors, eigenvalues up to {values[-1]:.3g}"
-
-
-def _sample(estimator: Any) -> str:
-    found = getattr(estimator, "landmarks_", getattr(estimator, "landmark_indices_", None))
-    return "" if found is None else f"{len(found):,} landmarks"
-
-
-def _cut(estimator: Any) -> str:
-    return str(getattr(estimator, "assign_labels_", getattr(estimator, "assign_labels", "")))
-
-
-_DETAILS = {
-    "kernel": _kernel,
-    "coefficients": _coefficients,
-    "graph": _graph,
-    "embedding": _embedding,
-    "cut": _cut,
-    "sample": _sample,
-}
+    return parts

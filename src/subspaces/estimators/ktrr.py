@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from subspaces.engine.plan import Plan
 from subspaces.engine.ridge_routes import ridge_plan
-from subspaces.estimators.graph import GraphClusterer, WithKernel
+from subspaces.estimators.graph import GraphClusterer, WithGraph, WithKernel
 from subspaces.utils.choices import GraphName, Ranking, Scaling, Solver, Spectral
 from subspaces.utils.types import Data
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ByRidge:
+class ByRidge(WithGraph):
     """What the ridge methods share: truncation, and the routes to their coefficients; a mixin.
 
     Parameters
@@ -29,15 +28,6 @@ class ByRidge:
         η, coefficients kept per sample; None keeps all.
     by : {"magnitude", "value"}, default="magnitude"
         What "largest" means.
-    graph : {"symmetric", "column", "mass", "row_space", "dscnet"}, default="symmetric"
-        ``"column"`` truncates the columns of C as printed; ``"symmetric"`` scales and symmetrises first, as the
-        authors' program did; the others are the treatments of SSC, LRR and DSC-Net
-        (:func:`subspaces.graphs.rules.build_graph`).
-    graph_params : dict or None
-        Parameters of the last three graphs.
-    connect : bool, default=True
-        When the graph has more components than clusters, tie the smallest ones to the rest by their strongest
-        coefficients (:func:`subspaces.graphs.affinity.join_components`).
     solver : {"auto", "dense", "low_rank", "two_scale"}, default="auto"
         ``"dense"``: Cholesky inverse of the n × n kernel matrix. ``"low_rank"``: the same coefficients through an
         explicit feature map, no n × n array; for the linear, cosine, polynomial and correntropy kernels; above 50,000
@@ -58,9 +48,6 @@ class ByRidge:
     affine: bool = False
     n_nonzero: int | None = 5
     by: Ranking = "magnitude"
-    graph: GraphName = "symmetric"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
     solver: Solver = "auto"
     spectral: Spectral = "auto"
 

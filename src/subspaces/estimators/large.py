@@ -181,8 +181,7 @@ class NystromSC(ByKernelGraph, SubspaceClusterer):
     cost = "O(n p (m + p)), three passes, no n × p array"
     reference = "Fowlkes, Belongie, Chung, Malik: Spectral grouping using the Nyström method, IEEE TPAMI 26 (2004)"
 
-    def _work_bytes(self, n: int, p: int) -> int:
-        return kernel_graph.nystrom_bytes(n, p)
+    _work_bytes = staticmethod(kernel_graph.nystrom_bytes)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -269,8 +268,7 @@ class AKK(ByKernelGraph, SubspaceClusterer):
     cost = "O(n p (m + n_clusters)) per pass, no n × p array"
     reference = "Chitta, Jin, Havens, Jain: Approximate kernel k-means, KDD 2011"
 
-    def _work_bytes(self, n: int, p: int) -> int:
-        return kernel_graph.akk_bytes(n, p)
+    _work_bytes = staticmethod(kernel_graph.akk_bytes)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -17,45 +17,8 @@ from subspaces.utils.types import Array
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LRR2(WithGraph, GraphClusterer):
-    """Low-rank representation with column errors (LRR2): whole samples may be corrupted.
-
-    min ‖Z‖_* + λ‖E‖₂,₁, X = XZ + E, solved in the row space of the data (r × n, not n × n).
-
-    ``graph="row_space"`` is the authors' affinity.
-
-    Parameters
-    ----------
-    error_weight : float, default=1.0
-        λ, weight of the error beside the rank, for samples of unit length (``scaling="unit"``).
-    tol, max_iter
-        Bound on the primal and dual residuals, and after how many steps to give up.
-
-    Examples
-    --------
-    >>> from subspaces import LRR2
-    >>> LRR2(n_clusters=2).fit_predict([[1, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
-    array([0, 0, 0, 1, 1, 1])
-    """
-
-    scaling: Scaling | None = "unit"
-    graph: GraphName = "row_space"
-    error_weight: float = 1.0
-    tol: float = 1e-3
-    max_iter: int = 1000
-
-    cost = "one SVD of the data, then tens of steps O(n m r), r the rank of Z; the graph is n × n"
-    reference = "Liu, Lin, Yan, Sun, Yu, Ma: Robust recovery of subspace structures, TPAMI 35 (2013)"
-
-    def _represent(self, X: Array, context: Context) -> Coefficients:
-        return lrr(X, reg=self.error_weight, error="l21", tol=self.tol, max_iter=self.max_iter)
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class LRR1(WithGraph, GraphClusterer):
-    """Low-rank representation with sparse errors (LRR1): single features may be corrupted.
-
-    min ‖Z‖_* + λ‖E‖₁, X = XZ + E, solved in the row space of the data.
+class LowRank(WithGraph):
+    """Share the parameters of LRR1, LRR2 and LatLRR, which ``graph="row_space"`` treats as their authors do. A mixin.
 
     Parameters
     ----------
@@ -66,12 +29,6 @@ class LRR1(WithGraph, GraphClusterer):
         within 0.05 %, in three times the iterations.
     max_iter : int
         Steps after which to give up.
-
-    Examples
-    --------
-    >>> from subspaces import LRR1
-    >>> LRR1(n_clusters=2, error_weight=1.0).fit_predict([[1, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
-    array([0, 0, 0, 1, 1, 1])
     """
 
     scaling: Scaling | None = "unit"
@@ -79,6 +36,43 @@ class LRR1(WithGraph, GraphClusterer):
     error_weight: float = 0.1
     tol: float = 0.05
     max_iter: int = 1000
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LRR2(LowRank, GraphClusterer):
+    """Low-rank representation with column errors (LRR2): whole samples may be corrupted.
+
+    min ‖Z‖_* + λ‖E‖₂,₁, X = XZ + E, solved in the row space of the data (r × n, not n × n).
+
+    Examples
+    --------
+    >>> from subspaces import LRR2
+    >>> LRR2(n_clusters=2).fit_predict([[1, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
+    array([0, 0, 0, 1, 1, 1])
+    """
+
+    error_weight: float = 1.0
+    tol: float = 1e-3
+
+    cost = "one SVD of the data, then tens of steps O(n m r), r the rank of Z; the graph is n × n"
+    reference = "Liu, Lin, Yan, Sun, Yu, Ma: Robust recovery of subspace structures, TPAMI 35 (2013)"
+
+    def _represent(self, X: Array, context: Context) -> Coefficients:
+        return lrr(X, reg=self.error_weight, error="l21", tol=self.tol, max_iter=self.max_iter)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LRR1(LowRank, GraphClusterer):
+    """Low-rank representation with sparse errors (LRR1): single features may be corrupted.
+
+    min ‖Z‖_* + λ‖E‖₁, X = XZ + E, solved in the row space of the data.
+
+    Examples
+    --------
+    >>> from subspaces import LRR1
+    >>> LRR1(n_clusters=2, error_weight=1.0).fit_predict([[1, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
+    array([0, 0, 0, 1, 1, 1])
+    """
 
     cost = LRR2.cost
     reference = LRR2.reference
@@ -88,17 +82,10 @@ class LRR1(WithGraph, GraphClusterer):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LatLRR(WithGraph, GraphClusterer):
+class LatLRR(LowRank, GraphClusterer):
     """Latent low-rank representation (LatLRR): rows of the data help where samples are few.
 
     min ‖Z‖_* + ‖L‖_* + λ‖E‖₁, X = XZ + LX + E; Z makes the graph.
-
-    Parameters
-    ----------
-    error_weight : float, default=0.1
-        λ, weight of the error beside the ranks, for samples of unit length (``scaling="unit"``).
-    tol, max_iter
-        Bound on the primal and dual residuals, and after how many steps to give up.
 
     Examples
     --------
@@ -106,12 +93,6 @@ class LatLRR(WithGraph, GraphClusterer):
     >>> LatLRR(n_clusters=2, error_weight=1.0).fit_predict([[1, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
     array([0, 0, 0, 1, 1, 1])
     """
-
-    scaling: Scaling | None = "unit"
-    graph: GraphName = "row_space"
-    error_weight: float = 0.1
-    tol: float = 0.05
-    max_iter: int = 1000
 
     cost = "as LRR1 with twice the work per step"
     reference = "Liu, Yan: Latent low-rank representation, ICCV 2011"
@@ -125,8 +106,6 @@ class KLRR(WithKernel, WithGraph, GraphClusterer):
     """Kernel low-rank representation (KLRR): LRR in a kernel space.
 
     min ‖Z‖_* + λ‖φ(X)(I − Z)‖₂,₁ ("l21", iterative) or + ½λ‖φ(X)(I − Z)‖²_F ("fro", closed form).
-
-    No meaning for the closed form.
 
     Parameters
     ----------
@@ -150,9 +129,7 @@ class KLRR(WithKernel, WithGraph, GraphClusterer):
     tol: float = 1e-3
     max_iter: int = 500
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {
-        "error": [StrOptions({"l21", "fro"})],
-    }
+    _constraints: ClassVar[dict[str, list[Any]]] = {"error": [StrOptions({"l21", "fro"})]}
     cost = "one eigendecomposition of K; tens of SVDs of its rank more for the l21 error"
     reference = "Xiao, Tan, Xu, Dong: Robust kernel low-rank representation, TNNLS 27 (2016)"
 

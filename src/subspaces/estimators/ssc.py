@@ -61,10 +61,7 @@ class SSC(WithGraph, GraphClusterer):
     tol: float = 1e-4
     max_iter: int = 200
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {
-        "outliers": ["boolean"],
-        "solver": [StrOptions({"exact", "admm"})],
-    }
+    _constraints: ClassVar[dict[str, list[Any]]] = {"outliers": ["boolean"], "solver": [StrOptions({"exact", "admm"})]}
     _n_squares = 2.25
     cost = "3 to 20 inverses of K at error_weight 20 to 100; grows with error_weight"
     reference = "Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781"
@@ -157,9 +154,7 @@ class EnSC(WithGraph, GraphClusterer):
     tol: float = 1e-6
     max_iter: int = 100
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {
-        "l1_ratio": [Interval(Real, 0, 1, closed="right")],
-    }
+    _constraints: ClassVar[dict[str, list[Any]]] = {"l1_ratio": [Interval(Real, 0, 1, closed="right")]}
     _n_squares = 0
     _is_sparse = True
     _n_copies = 2

@@ -1,8 +1,7 @@
-"""Write tables as plain text, Markdown, LaTeX (booktabs) and HTML; the one place where cells are escaped."""
+"""Write tables as plain text, Markdown and LaTeX (booktabs); the one place where cells are escaped."""
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -118,20 +117,6 @@ class Table:
             caption = escape_latex(" ".join([f"{self.caption}.", *self.notes]))
             lines = [r"\begin{table}[htbp]", r"\centering", rf"\caption{{{caption}}}", *lines, r"\end{table}"]
         return "\n".join(lines)
-
-    def to_html(self) -> str:
-        """Return the table as HTML; columns of numbers have the class ``number``."""
-        header, *rows = self._written(html.escape, "<strong>{}</strong>", "<em>{}</em>")
-        kinds = [' class="number"' if right else "" for right in self._right()]
-
-        def line(tag: str, row: Sequence[str]) -> str:
-            cells = (f"<{tag}{kind}>{cell}</{tag}>" for kind, cell in zip(kinds, row, strict=True))
-            return f"<tr>{''.join(cells)}</tr>"
-
-        caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
-        body = "\n".join(line("td", row) for row in rows)
-        notes = "".join(f"\n<p>{html.escape(note)}</p>" for note in self.notes)
-        return f"<table>{caption}\n<thead>{line('th', header)}</thead>\n<tbody>\n{body}\n</tbody>\n</table>{notes}"
 
     def _cells(self) -> list[list[Cell]]:
         rows = (self.header, *self.rows)

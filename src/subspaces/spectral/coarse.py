@@ -23,14 +23,11 @@ _MEMORY = 0.1  # weight of a sample's own first label in each sweep
 
 @dataclass(frozen=True)
 class CoarseEmbedding:
-    """Hold the spectral embedding of the micro-clusters: unit `rows` of shape (p, k), and eigenvalues of L.
+    """Hold the spectral embedding of the micro-clusters."""
 
-    Only those in `kept` were embedded themselves; rows of small loose pieces are copied from the nearest others.
-    """
-
-    rows: Array
-    kept: Array
-    eigenvalues: Array
+    rows: Array  #: (p, k), of unit length; those of small loose pieces are copied from the nearest others
+    kept: Array  #: the micro-clusters that were embedded themselves
+    eigenvalues: Array  #: of L
 
 
 def contract(W: Sparse, groups: Labels) -> Sparse:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 from scipy import sparse
@@ -36,22 +37,13 @@ _EQUAL = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}  # relative, o
 
 @dataclass(frozen=True)
 class Embedding:
-    """Hold eigenvectors Y (n × k) of L for its k smallest eigenvalues, with the evidence.
+    """Hold eigenvectors Y (n × k) of L for its k smallest eigenvalues, with the evidence."""
 
-    Attributes
-    ----------
-    vectors : orthonormal columns, rows not yet scaled
-    eigenvalues : of L, ascending
-    residuals : ‖Ly − μy‖ of each pair
-    n_components : connected components with at least one edge
-    components : component of each sample, −1 for a sample without edges
-    """
-
-    vectors: Array
-    eigenvalues: Array
-    residuals: Array
-    n_components: int
-    components: Labels
+    vectors: Array  #: orthonormal columns, rows not yet scaled
+    eigenvalues: Array  #: of L, ascending
+    residuals: Array  #: ‖Ly − μy‖ of each pair
+    n_components: int  #: connected components with at least one edge
+    components: Labels  #: of each sample, −1 for a sample without edges
 
 
 def spectral_embedding(W: Sparse, n_vectors: int) -> Embedding:
@@ -102,7 +94,8 @@ def _remaining_vectors(S: Sparse, labels: Labels, n_components: int, root: Array
     """Gather the largest eigenpairs of S apart from the known ones over the components."""
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(n_components + 1))
-    pairs: list[tuple[float, Array, Array]] = []
+    every_value: list[float] = []
+    every_vector: list[tuple[Labels, Array]] = []
     for component in range(n_components):
         members = order[bounds[component] : bounds[component + 1]]
         wanted = min(n_vectors, len(members) - 1)
@@ -111,16 +104,19 @@ def _remaining_vectors(S: Sparse, labels: Labels, n_components: int, root: Array
         block = S if len(members) == S.shape[0] else S[members][:, members]
         null = root[members] / np.linalg.norm(root[members])
         values, vectors = leading_pairs(block, null, wanted)
-        pairs += [(float(value), members, vector) for value, vector in zip(values, vectors.T, strict=True)]
+        every_value += values.tolist()
+        every_vector += zip(repeat(members), vectors.T)
     # of equal values those of the first component come first, whatever rounding says
-    order = np.argsort([-value for value, _, _ in pairs], kind="stable")
-    group = np.empty(len(pairs), dtype=np.intp)
-    group[order] = _tied_groups(np.array([pairs[i][0] for i in order]), tolerance(S.dtype))
-    chosen = [pairs[i] for i in np.argsort(group, kind="stable")[:n_vectors]]
+    found = np.array(every_value)
+    order = np.argsort(-found, kind="stable")
+    group = np.empty(len(found), dtype=np.intp)
+    group[order] = _tied_groups(found[order], tolerance(S.dtype))
+    chosen = np.argsort(group, kind="stable")[:n_vectors]
     out = np.zeros((S.shape[0], n_vectors), dtype=S.dtype)
-    for j, (_, members, vector) in enumerate(chosen):
+    for j, i in enumerate(chosen):
+        members, vector = every_vector[i]
         out[members, j] = vector
-    return np.array([value for value, _, _ in chosen], dtype=S.dtype), out
+    return found[chosen].astype(S.dtype), out
 
 
 def leading_pairs(S: Sparse, null: Array, k: int) -> Pairs:

@@ -40,11 +40,11 @@ def kmeans(Y: Array, n_clusters: int, *, n_init: int, seed: int) -> Labels:
     Gribel, Vidal (2019), HG-means: A scalable hybrid genetic algorithm for minimum sum-of-squares clustering.
     """
     if n_init == 1 or len(Y) == n_clusters:
-        return _refine(Y, n_clusters, "k-means++", seed)
+        return lloyd(Y, n_clusters, init="k-means++", seed=seed)
     points = Y - Y.mean(axis=0)
     longest = 1.01 * np.sqrt(np.einsum("ij,ij->i", points, points).max())  # on the grid a sample may be a little longer
     if longest == 0:
-        return _refine(Y, n_clusters, "k-means++", seed)
+        return lloyd(Y, n_clusters, init="k-means++", seed=seed)
     points = _on_grid((points / longest).astype(np.float32))
     rng = np.random.default_rng(seed)
     search = _Search(points, n_clusters, rng)
@@ -66,11 +66,12 @@ def kmeans(Y: Array, n_clusters: int, *, n_init: int, seed: int) -> Labels:
         if n_twins == _EXHAUSTED:
             break
     best = min(population, key=itemgetter(0))[1]
-    return _refine(Y, n_clusters, (best * longest + Y.mean(axis=0)).astype(Y.dtype), seed)
+    return lloyd(Y, n_clusters, init=(best * longest + Y.mean(axis=0)).astype(Y.dtype), seed=seed)
 
 
-def _refine(Y: Array, n_clusters: int, init: str | Array, seed: int) -> Labels:
-    model = KMeans(n_clusters, init=init, n_init=1, random_state=seed, max_iter=1000)
+def lloyd(Y: Array, n_clusters: int, *, init: str | Array, n_init: int = 1, seed: int = 0) -> Labels:
+    """Return the labels of scikit-learn's k-means."""
+    model = KMeans(n_clusters, init=init, n_init=n_init, random_state=seed, max_iter=1000)
     with one_thread("blas"):  # k-means sets this itself, but not so that it can be done in several threads
         return model.fit(Y).labels_.astype(np.intp)
 
@@ -82,8 +83,8 @@ def _on_grid(points: Array) -> Array:
 
 def _good(population: list[tuple[float, Array]], rng: np.random.Generator) -> Array:
     """Return the centres of the better of two solutions drawn at random."""
-    drawn = [population[i] for i in rng.integers(len(population), size=2)]
-    return min(drawn, key=itemgetter(0))[1]
+    i, j = rng.integers(len(population), size=2)
+    return min(population[i], population[j], key=itemgetter(0))[1]
 
 
 class _Search:

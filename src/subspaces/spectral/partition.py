@@ -8,13 +8,11 @@ from itertools import chain, islice
 import graspologic_native
 import numpy as np
 from scipy import sparse
-from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import discretize
 
 from subspaces.spectral.coarse import embed_contracted
-from subspaces.spectral.kmeans import kmeans
+from subspaces.spectral.kmeans import kmeans, lloyd
 from subspaces.utils.decompositions import svd
-from subspaces.utils.process import one_thread
 from subspaces.utils.ties import first_largest, tolerance
 from subspaces.utils.types import Array, Labels, Sparse
 
@@ -32,13 +30,7 @@ _LEAST_DEGREE = 1e-200  # in place of 0, to divide by
 
 
 def cut_embedding(
-    Y: Array,
-    n_clusters: int,
-    *,
-    method: str = "kmeans",
-    n_init: int = 20,
-    init: str = "k-means++",
-    seed: int = 0,
+    Y: Array, n_clusters: int, *, method: str = "kmeans", n_init: int = 20, init: str = "k-means++", seed: int = 0
 ) -> Labels:
     """Assign labels to the rows of a spectral embedding.
 
@@ -47,35 +39,17 @@ def cut_embedding(
     Y : array of shape (n, k), rows scaled to unit length
     method : ``"kmeans"`` (best of `n_init` starts, :func:`subspaces.spectral.kmeans.kmeans`), ``"cluster_qr"``
         (pivoted QR, no randomness) or ``"discretize"`` (rotation towards indicator vectors)
-    init : ``"k-means++"``; ``"random"`` samples as the authors' program: independent starts, it needs hundreds;
-        ``"qr"``: one start, from the clusters of the QR cut, where that gives one
+    init : ``"k-means++"``; ``"random"`` samples as the authors' program: independent starts, it needs hundreds
     """
     if n_clusters == 1:
         return np.zeros(Y.shape[0], dtype=np.intp)
-    if method == "kmeans" and init == "qr":
-        return _kmeans_from_qr(Y, n_clusters, n_init, seed)
     if method == "kmeans" or Y.shape[1] != n_clusters:  # the other two make one cluster per column
         if init == "k-means++":
             return kmeans(Y, n_clusters, n_init=n_init, seed=seed)
-        model = KMeans(n_clusters, init=init, n_init=n_init, random_state=seed, max_iter=1000)
-        with one_thread("blas"):  # as in subspaces.spectral.kmeans
-            return model.fit(Y).labels_.astype(np.intp)
+        return lloyd(Y, n_clusters, init=init, n_init=n_init, seed=seed)
     if method == "cluster_qr":
         return cut_by_qr(Y)
     return np.asarray(discretize(Y, random_state=seed), dtype=np.intp)
-
-
-def _kmeans_from_qr(Y: Array, n_clusters: int, n_init: int, seed: int) -> Labels:
-    """Run k-means from the centres of the QR cut, or `n_init` ordinary starts where that leaves a cluster empty."""
-    start = cut_by_qr(Y) if Y.shape[1] == n_clusters else np.zeros(0, dtype=np.intp)
-    sizes = np.bincount(start, minlength=n_clusters)
-    if (sizes == 0).any():
-        return kmeans(Y, n_clusters, n_init=n_init, seed=seed)
-    centres = np.zeros((n_clusters, Y.shape[1]), dtype=Y.dtype)
-    np.add.at(centres, start, Y)
-    model = KMeans(n_clusters, init=centres / sizes[:, None].astype(Y.dtype), n_init=1)
-    with one_thread("blas"):
-        return model.fit(Y).labels_.astype(np.intp)
 
 
 def cut_by_qr(Y: Array) -> Labels:

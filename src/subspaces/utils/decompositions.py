@@ -39,6 +39,7 @@ from subspaces.utils.types import Array
 Pairs = tuple[Array, Array]
 """Eigenvalues, and eigenvectors as columns."""
 
+_SOME: dict[str, Any] = {"driver": "evr", "check_finite": False}
 # roundings that some eigenpairs may be off by: `evr` has been seen to lose half of the digits where values repeat
 _FEW = 1e4
 
@@ -69,14 +70,14 @@ def eigenvalues(A: Array) -> Array:
 def largest_eigenpairs(A: Array, k: int) -> Pairs:
     """Return the k largest eigenpairs of the symmetric matrix A, descending."""
     n, k = len(A), int(k)  # −k of an unsigned integer is none
-    pairs = _accepted(A, partial(_some, A, subset_by_index=[n - k, n - 1]), _FEW * _eps(A))
+    pairs = _accepted(A, partial(scipy.linalg.eigh, A, subset_by_index=[n - k, n - 1], **_SOME), _FEW * _eps(A))
     values, vectors = pairs if pairs is not None and len(pairs[0]) == k else eigh(A)
     return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
 
 
 def eigenpairs_above(A: Array, limit: float) -> Pairs:
     """Return the eigenpairs of the positive semidefinite matrix A above `limit`, ascending."""
-    pairs = _accepted(A, partial(_some, A, subset_by_value=(limit, np.inf)), _FEW * _eps(A))
+    pairs = _accepted(A, partial(scipy.linalg.eigh, A, subset_by_value=(limit, np.inf), **_SOME), _FEW * _eps(A))
     if pairs is not None and _largest_left(A, pairs[1]) <= 1.01 * limit:
         return pairs
     values, vectors = eigh(A)
@@ -239,11 +240,6 @@ def _require_finite(A: Array) -> None:
                 f"a matrix of shape {A.shape} to be decomposed holds NaN or infinity: check the data and the kernel, "
                 "or scale the data."
             )
-
-
-def _some(A: Array, **subset: Any) -> Pairs:
-    values, vectors = scipy.linalg.eigh(A, driver="evr", check_finite=False, **subset)
-    return values, vectors
 
 
 def _eps(A: Array) -> float:

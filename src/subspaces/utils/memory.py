@@ -7,6 +7,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import product
 from pathlib import Path
 
 import psutil
@@ -36,39 +37,37 @@ def available_bytes() -> int:
     return max(0, min([free, *_left_in_groups(), *_left_of_address_space()]))
 
 
-def _left_in_groups() -> list[int]:
-    """Return what each control group of this process has left, up to the root: all limits hold (Linux, containers)."""
+def _left_in_groups() -> Iterator[int]:
+    """Yield what each control group of this process has left, up to the root: all limits hold (Linux, containers).
+
+    That is the limit minus the working set: files read but not used lately make room when needed.
+    """
     try:
         lines = _GROUPS_OF_PROCESS.read_text().splitlines()
     except OSError:  # no Linux
-        return []
-    left = []
+        return
     for line in lines:
         _, controllers, path = line.split(":", 2)
         names = [part for part in path.split("/") if part]
         if ".." in names:  # a group outside of what this container sees
             names = []
         if controllers == "":
-            roots, files = [_GROUPS, _GROUPS / "unified"], ("memory.max", "memory.current", "inactive_file")
+            roots = [_GROUPS, _GROUPS / "unified"]
+            limit, used, cache = "memory.max", "memory.current", "inactive_file"
         elif "memory" in controllers.split(","):  # version 1
-            files = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
             roots = [_GROUPS / "memory"]
+            limit, used, cache = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
         else:
             continue
-        folders = [root.joinpath(*names[:depth]) for root in roots for depth in range(len(names) + 1)]
-        left += [_left_in(folder, *files) for folder in folders if (folder / files[0]).exists()]
-    return [n_bytes for n_bytes in left if n_bytes is not None]
-
-
-def _left_in(folder: Path, limit: str, used: str, cache: str) -> int | None:
-    """Return the limit of a group minus its working set: files read but not used lately make room when needed."""
-    try:
-        most, taken = int((folder / limit).read_text()), int((folder / used).read_text())
-    except (OSError, ValueError):  # no limit ("max")
-        return None
-    with suppress(OSError, ValueError, KeyError):
-        taken -= int(dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())[cache])
-    return most - max(0, taken)
+        for root, depth in product(roots, range(len(names) + 1)):
+            folder = root.joinpath(*names[:depth])
+            try:
+                most, taken = int((folder / limit).read_text()), int((folder / used).read_text())
+            except (OSError, ValueError):  # not there, or no limit ("max")
+                continue
+            with suppress(OSError, ValueError, KeyError):
+                taken -= int(dict(map(str.split, (folder / "memory.stat").read_text().splitlines()))[cache])
+            yield most - max(0, taken)
 
 
 def _left_of_address_space() -> list[int]:

@@ -34,7 +34,10 @@ def canonical_order(X: Data, row_hashes: Array, *, pairwise: bool = False) -> La
     >>> bool((X[order] == shuffled[canonical_order(shuffled, hash_rows(shuffled))]).all())
     True
     """
-    n, units = X.shape[0], Units.of_columns(X)
+    n, low, high = X.shape[0], X.min(axis=0), X.max(axis=0)
+    if sparse.issparse(low):
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    units = Units.between(low, high)
     first, sums = first_keys(X, units)
     if pairwise and n == X.shape[1]:
         second = X @ (first / (np.abs(first).max() or 1.0)) / (abs(X).max() or 1.0)
@@ -48,14 +51,6 @@ class Units(NamedTuple):
 
     low: Array
     half: Array
-
-    @classmethod
-    def of_columns(cls, X: Data) -> Units:
-        """Read the units off the data."""
-        low, high = X.min(axis=0), X.max(axis=0)
-        if sparse.issparse(low):
-            low, high = low.toarray().ravel(), high.toarray().ravel()
-        return cls.between(low, high)
 
     @classmethod
     def between(cls, low: Array, high: Array) -> Units:

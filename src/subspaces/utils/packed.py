@@ -75,28 +75,22 @@ class Packed:
 
     def rows(self, start: int, stop: int) -> Array:
         """Return rows ``start:stop`` as a new array."""
-        k = self._places[0]
-        out = np.empty((stop - start, self.n), dtype=self.dtype)
-        if start < k:
-            self._read_first(start, min(stop, k), out[: k - start])
-        if stop > k:
-            self._read_second(max(start - k, 0), stop - k, out[max(k - start, 0) :])
-        return out
-
-    def _read_first(self, start: int, stop: int, out: Array) -> None:
-        _, right, _ = self._places
-        out[:, :start] = self.half[:start, right + start : right + stop].T
-        out[:, start:] = self.half[start:stop, right + start :]
-        tile = np.triu(out[:, start:stop])
-        out[:, start:stop] = tile + np.triu(tile, 1).T
-
-    def _read_second(self, start: int, stop: int, out: Array) -> None:
         k, right, down = self._places
-        out[:, :k] = self.half[:, right + k + start : right + k + stop].T
-        out[:, k : k + stop] = self.half[down + start : down + stop, :stop]
-        tile = np.tril(out[:, k + start : k + stop])
-        out[:, k + start : k + stop] = tile + np.tril(tile, -1).T
-        out[:, k + stop :] = self.half[down + stop :, start:stop].T
+        whole = np.empty((stop - start, self.n), dtype=self.dtype)
+        if start < k:
+            a, b, out = start, min(stop, k), whole[: k - start]
+            out[:, :a] = self.half[:a, right + a : right + b].T
+            out[:, a:] = self.half[a:b, right + a :]
+            tile = np.triu(out[:, a:b])
+            out[:, a:b] = tile + np.triu(tile, 1).T
+        if stop > k:
+            a, b, out = max(start - k, 0), stop - k, whole[max(k - start, 0) :]
+            out[:, :k] = self.half[:, right + k + a : right + k + b].T
+            out[:, k : k + b] = self.half[down + a : down + b, :b]
+            tile = np.tril(out[:, k + a : k + b])
+            out[:, k + a : k + b] = tile + np.tril(tile, -1).T
+            out[:, k + b :] = self.half[down + b :, a:b].T
+        return whole
 
     def whole(self) -> Array:
         """Return all of it, n × n."""
@@ -122,7 +116,7 @@ class Packed:
                 np.where(is_first, c - right, k + c),
             )
 
-        map_blocks(strip, self._strips())
+        map_blocks(strip, row_blocks(len(self.half), 1, _SIDE))
 
     def subtract(self, values: Callable[[Array, Array], Array]) -> None:
         """Subtract ``values(i, j)`` from A_ij, in place."""
@@ -134,6 +128,7 @@ class Packed:
 
     def times(self, V: Array) -> tuple[Array, Array]:
         """Return A V for a few columns V, and the sums of magnitudes of the rows of A, both in double precision."""
+        k, right, down = self._places
 
         def strip(start: int, stop: int) -> Array:
             found = np.zeros((self.n, V.shape[1] + 1))
@@ -143,16 +138,18 @@ class Packed:
                 found[rows, -1] += magnitudes.sum(axis=1, dtype=np.float64)
                 found[columns, :-1] += block.T @ V[rows]
                 found[columns, -1] += magnitudes.sum(axis=0, dtype=np.float64)
-            for block, rows in self._about(start, stop):
-                found[rows, :-1] += block @ V[rows]
-                found[rows, -1] += np.abs(block).sum(axis=1, dtype=np.float64)
+            # the tiles on the diagonals of both halves, of which one triangle is stored
+            above = max(start, down)
+            upper = np.triu(self.half[start:stop, start + right : stop + right])
+            lower = np.tril(self.half[above:stop, above - down : stop - down])
+            rows, more = slice(start, stop), slice(k + above - down, k + stop - down)
+            for at, block in ((rows, upper + np.triu(upper, 1).T), (more, lower + np.tril(lower, -1).T)):
+                found[at, :-1] += block @ V[at]
+                found[at, -1] += np.abs(block).sum(axis=1, dtype=np.float64)
             return found
 
-        found: Array = np.add.reduce(map_blocks(strip, self._strips()))
+        found: Array = np.add.reduce(map_blocks(strip, row_blocks(len(self.half), 1, _SIDE)))
         return found[:, :-1], found[:, -1]
-
-    def _strips(self) -> list[tuple[int, int]]:
-        return row_blocks(len(self.half), 1, _SIDE)
 
     def _beside(self, start: int, stop: int) -> Iterator[tuple[Array, slice, slice]]:
         """Yield tiles off the diagonals in rows ``start:stop`` of the half, with their rows and columns of A."""
@@ -164,15 +161,6 @@ class Packed:
         for first, last in row_blocks(above - down, 1, _SIDE):
             rows, columns = slice(k + above - down, k + stop - down), slice(k + first, k + last)
             yield self.half[above:stop, first:last], rows, columns
-
-    def _about(self, start: int, stop: int) -> Iterator[tuple[Array, slice]]:
-        """Yield the tiles on the diagonals in rows ``start:stop`` of the half, whole, with their rows of A."""
-        k, right, down = self._places
-        upper = np.triu(self.half[start:stop, start + right : stop + right])
-        yield upper + np.triu(upper, 1).T, slice(start, stop)
-        above = max(start, down)
-        lower = np.tril(self.half[above:stop, above - down : stop - down])
-        yield lower + np.tril(lower, -1).T, slice(k + above - down, k + stop - down)
 
     def matvec(self, v: Array) -> Array:
         """Return A v, in the precision of A."""

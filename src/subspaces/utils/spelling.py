@@ -40,8 +40,8 @@ def counted(n: int, noun: str, many: str | None = None) -> str:
     return f"{n} {noun if n == 1 else many or noun + 's'}"
 
 
-def first_line(text: str, length: int = 120) -> str:
-    """Return the first line of a text that is not empty, shortened.
+def first_line(text: str) -> str:
+    """Return the first line of a text that is not empty, shortened to 120 characters.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def first_line(text: str, length: int = 120) -> str:
     'A fit, at last.'
     """
     line = " ".join(next((line for line in text.splitlines() if line.strip()), "").split())
-    return line if len(line) <= length else f"{line[: length - 1]}…"
+    return line if len(line) <= 120 else f"{line[:119]}…"
 
 
 _spelling: ContextVar[Spelling] = ContextVar("_spelling", default=in_python)
