@@ -42,7 +42,7 @@ GAP, FALL = 0.25, 0.2
 DIVIDED, LOPSIDED = 0.7, 0.6
 """Agreement from which a finer division counts more than gaps that leave more than this share of the samples together:
 a few outliers beside ten clusters are one gap."""
-SURE, STEADY = 0.9, 0.6
+SURE, STEADY = 0.9, 0.55
 """Agreement that chance does not reach; and that of the best third of the settings on a steady division."""
 NEAR = 0.14
 """Numbers whose score is within this of the best are in the range."""
