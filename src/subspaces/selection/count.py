@@ -44,6 +44,8 @@ DIVIDED, LOPSIDED = 0.7, 0.6
 a few outliers beside ten clusters are one gap."""
 SURE, STEADY = 0.9, 0.55
 """Agreement that chance does not reach; and that of the best third of the settings on a steady division."""
+OPEN, WIDE, UNSEEN = -0.6, 0.3, 0.3
+"""Of :attr:`ClusterCount.doubt`: always, for each e-fold of the range, and where there is no gap."""
 NEAR = 0.14
 """Numbers whose score is within this of the best are in the range."""
 
@@ -90,6 +92,11 @@ class ClusterCount:
         """Agreement at the estimate; of the best third where there is no gap."""
         values = self.agreement if self.evidence == "gap" else self.best_agreement
         return float(values[np.abs(np.log(self.candidates / max(self.estimate, 2))).argmin()])
+
+    @property
+    def doubt(self) -> float:
+        """Log odds that labels of this number are less surely right than of one that is given."""
+        return OPEN + WIDE * float(np.log(self.high / self.low)) + UNSEEN * (self.evidence == "steady")
 
     @property
     def otherwise(self) -> int | None:

@@ -210,39 +210,17 @@ def _counted(graphs: list[Candidate], X: Data, copies: Labels, method: Method, i
     rows = np.repeat(np.arange(len(copies)), copies)
     if count.evidence == "gap" and len(rows) < _REPEATED * len(copies):
         return count
-    views = [(X, graphs[0].setting.scaling)] if is_matrix else _views(graphs, X, method)
-    p_value = 1.0
-    with phase("Testing for one cluster", len(views) * (1 + 2 * N_DRAWS)) as step:
-        for points, scaling in views:
-            trusted = _trusted(graphs, scaling)
-            p_value = min(p_value, len(views) * _one_piece(points, rows, trusted, method, is_matrix, step))
-            if p_value <= ONE_PIECE:
-                break
-    return count.tested(p_value)
-
-
-def _views(graphs: list[Candidate], X: Data, method: Method) -> list[tuple[Data, str | None]]:
-    """Return the samples in every scaling that was tried, the most trusted first, and as unit rows.
-
-    Subspaces meet at the origin, where samples of all of them are neighbours, and are apart as unit rows; clusters of
-    which one lies about the origin are not.
-    """
-    tried = dict.fromkeys(graphs[i].setting.scaling for i in most_supported(graphs))
-    tried |= dict.fromkeys(graph.setting.scaling for graph in graphs)
-    if set(tried) == {None} and X.shape[1] > PLANE:
-        tried["unit"] = None
-    return [(_scaled(X, scaling, method), scaling) for scaling in tried]
+    scaling = graphs[most_supported(graphs)[0]].setting.scaling
+    points = X if is_matrix else _scaled(X, scaling, method)
+    with phase("Testing for one cluster", 1 + 2 * N_DRAWS) as step:
+        return count.tested(_one_piece(points, rows, _trusted(graphs, scaling), method, is_matrix, step))
 
 
 def _trusted(graphs: list[Candidate], scaling: str | None) -> tuple[Setting, ...]:
-    """Return the most trusted settings of this scaling, one for each kernel and penalty.
-
-    Of any where it was not tried.
-    """
+    """Return the most trusted settings of this scaling, one for each kernel and penalty."""
     order = [*most_supported(graphs), *range(len(graphs))]
     own = [graphs[i].setting for i in order if graphs[i].setting.scaling == scaling]
-    settings = own or [graphs[i].setting for i in order]
-    alike = {(s.kernel, s.reg, s.affine): replace(s, scaling=None) for s in reversed(settings)}
+    alike = {(s.kernel, s.reg, s.affine): replace(s, scaling=None) for s in reversed(own)}
     return tuple(reversed(alike.values()))[:_N_TESTED]
 
 
