@@ -139,7 +139,7 @@ def test_no_sentence_says_more_than_was_seen(rng):
 
 
 def test_the_sentence_comes_with_every_fit(rng):
-    X, _ = make_subspaces(3, 2, 12, 40, noise=0.01, random_state=0)
+    X, _ = make_subspaces(3, 2, 12, 40, noise=0.01, random_state=1)
     model = SubspaceClustering().fit(X)
     assert "3 groups" in model.verdict_
     assert model.selection_.verdict in model.verdict_ or "doubtful" in model.verdict_

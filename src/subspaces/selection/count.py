@@ -7,7 +7,8 @@
    agreement: it loses `ABOVE` or `BELOW` times the logarithm of the ratio.
 3. *Gaps.* Merging by modularity prefers equal sizes. So the communities are merged by the strength of their ties as
    well, and where every split down to k is a gap (a walker who has crossed it hardly returns) while the next two
-   let the agreement fall by `FALL`, k is the number: ten samples apart from a thousand are a cluster.
+   let the agreement fall by `FALL`, or no walker returns and beyond the next split many do, k is the number: ten
+   samples apart from a thousand are a cluster.
 
 Then the evidence has three degrees (:attr:`ClusterCount.evidence`). *Gap*: nearly all settings agree, or rule 3 holds,
 or a split is clearer than chance makes it (:mod:`subspaces.spectral.splits`, asked by the search only where the first
@@ -40,6 +41,7 @@ N_GRAPHS = 12
 """Graphs that decide on the number of clusters."""
 ABOVE, BELOW = 0.2, 0.1
 GAP, FALL = 0.25, 0.25
+CLEAR, JUMP = 0.1, 0.13
 DIVIDED, LOPSIDED = 0.7, 0.6
 """Agreement from which a finer division counts more than gaps that leave more than this share of the samples together:
 a few outliers beside ten clusters are one gap."""
@@ -190,7 +192,7 @@ def _range(candidates: Labels, score: Array) -> tuple[int, int]:
 
 
 def _gaps(cuts: Sequence[_Cuts], candidates: Labels) -> _Apart | None:
-    """Return the most clusters down to which every split is a gap, and beyond which the settings disagree."""
+    """Return the most clusters between which all splits are gaps, and beyond which the settings disagree or none is."""
     found: list[_Apart] = []
     returns: list[float] = []
     for k in candidates.tolist():
@@ -207,7 +209,9 @@ def _gaps(cuts: Sequence[_Cuts], candidates: Labels) -> _Apart | None:
     apart = None
     for i, one in enumerate(found[:n_gaps]):
         beyond = min([later.agreement for later in found[i + 1 : i + 3]], default=0.0)
-        apart = one if one.agreement - beyond >= FALL else apart
+        weakest, after = max(returns[: i + 1]), returns[i + 1] if i + 1 < len(returns) else 0.0
+        if one.agreement - beyond >= FALL or (weakest <= CLEAR and after - weakest >= JUMP):
+            apart = one
     return apart
 
 

@@ -111,7 +111,7 @@ def choose(
     >>> X, y = make_subspaces(4, dimension=3, ambient=20, n_samples=40, noise=0.01, random_state=0)
     >>> found = choose(X)
     >>> found.parameters["n_clusters"], len(found.trials)
-    (4, 18)
+    (4, 32)
     """
     if graph not in ("symmetric", "column", AUTO):
         raise ValueError(f'"auto" needs graph="symmetric" or "column", whose truncations are nested; got {graph!r}.')
