@@ -12,8 +12,8 @@
 
 Then the evidence has three degrees (:attr:`ClusterCount.evidence`). *Gap*: nearly all settings agree, or rule 3 holds,
 or a split is clearer than chance makes it (:mod:`subspaces.spectral.splits`, asked by the search only where the first
-two do not hold). *Steady*: no gap, but the best third of the settings agree on a division, and random
-parts of the samples have the same one. *None*: one cluster.
+two do not hold). *Steady*: no gap, but the best third of the settings agree on a division, and random parts of the
+samples have the same one. *None*: one cluster.
 
 ``benchmarks/number.py`` says how well this does beside plainer rules.
 """
@@ -40,8 +40,11 @@ from subspaces.utils.types import Array, Labels
 N_GRAPHS = 12
 """Graphs that decide on the number of clusters."""
 ABOVE, BELOW = 0.2, 0.1
+"""Agreement that an e-fold more, or fewer, clusters than the natural number must gain."""
 GAP, FALL = 0.25, 0.25
+"""Return of a walker below which a split is a gap (0.3 in one piece); fall of the agreement beyond the last one."""
 CLEAR, JUMP = 0.1, 0.13
+"""Return below which nobody comes back, and how much larger it is where a piece is divided."""
 DIVIDED, LOPSIDED = 0.7, 0.6
 """Agreement from which a finer division counts more than gaps that leave more than this share of the samples together:
 a few outliers beside ten clusters are one gap."""
@@ -117,7 +120,7 @@ class ClusterCount:
         best = int(first_largest(score))
         estimate, (low, high) = int(self.candidates[best]), _range(self.candidates, score)
         found = replace(self, estimate=estimate, low=low, high=high, evidence="steady", p_value=p_value)
-        return found if self.best_agreement[best] >= STEADY else found.as_one()
+        return found if estimate > 1 and self.best_agreement[best] >= STEADY else found.as_one()
 
     def as_one(self) -> ClusterCount:
         """Return one cluster, because the division into more is not steady."""
@@ -171,7 +174,7 @@ def count_clusters(graphs: Sequence[Candidate], n_features: int, seed: int = 0) 
         decides = agreement[best] < DIVIDED or (apart.largest <= LOPSIDED and own > score[best])
         if decides or k == count.estimate:
             return replace(count, estimate=k, low=min(low, k), high=max(k, min(high, 2 * k)), evidence="gap")
-    return replace(count, evidence="gap") if agreement[best] >= SURE else count
+    return replace(count, evidence="gap") if count.estimate > 1 and agreement[best] >= SURE else count
 
 
 def _natural(graph: Candidate) -> int:
