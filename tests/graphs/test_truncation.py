@@ -60,6 +60,7 @@ def check_form(T: sparse.csc_array, n: int, dtype: type) -> None:
     assert isinstance(T, sparse.csc_array)
     assert T.shape == (n, n)
     assert T.dtype == dtype
+    assert T.indices.dtype == np.int32
     assert (T.data != 0).all()
     assert (T.diagonal() == 0).all()
     assert T.has_sorted_indices

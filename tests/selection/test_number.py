@@ -98,36 +98,44 @@ def decided(monkeypatch, agreement, natural=5, *, ties=(), returns=(), largest=0
         known.update({id(labels): (value, value) for labels, value in zip(cuts.values(), values, strict=True)})
         return cuts
 
-    cuts = count._Cuts(cuts_that_agree(agreement), cuts_that_agree(ties), dict(enumerate(returns, 2)))
+    by_modularity = cuts_that_agree(agreement) or {1: np.zeros(100, int)}
+    cuts = count._Cuts(by_modularity, cuts_that_agree(ties), dict(enumerate(returns, 2)))
     monkeypatch.setattr(count, "most_supported", lambda graphs: [0])
     monkeypatch.setattr(count, "_natural", lambda graph: natural)
     monkeypatch.setattr(count, "_cuts", lambda graph, seed: cuts)
-    monkeypatch.setattr(count, "_agreement", lambda found: known[id(found[0])] if found else (0.0, 0.0))
+    monkeypatch.setattr(count, "_agreement", lambda found: known.get(id(found[0]), (1, 1)) if found else (0, 0))
     return count.count_clusters([SimpleNamespace(W=np.zeros((100, 100)))], n_features)
 
 
-THREE = {"ties": [1, 1, 0.79, 0.7], "returns": [0.1, 0.24, 0.4, 0.4]}
-"""Three clusters with gaps between them: a fourth is none, and the settings disagree on it."""
+THREE = {"ties": [1, 1, 0.8, 0.74], "returns": [0.12, 0.24, 0.3, 0.4]}
+"""Three clusters with gaps between them: a fourth is none, and the settings disagree on four and five."""
+ALIKE = [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
     ("agreement", "changed", "found"),
     [
         ([0.5, 0.5, 0.5, 0.69], {"largest": 0.7}, (3, 3, 5, "gap")),  # the settings agree on no number
-        ([0.5, 0.5, 0.5, 0.69], {"returns": [0.1, 0.26, 0.4, 0.4]}, (5, 5, 5, "none")),  # three are no gap
-        ([0.5, 0.5, 0.5, 0.69], {"ties": [1, 1, 0.81, 0.7]}, (5, 5, 5, "none")),  # on four they agree nearly as well
+        ([0.5, 0.5, 0.5, 0.69], {"returns": [0.12, 0.26, 0.3, 0.4]}, (5, 5, 5, "none")),  # three are no gap
+        ([0.5, 0.5, 0.5, 0.69], {"ties": [1, 1, 0.8, 0.76]}, (5, 5, 5, "none")),  # they agree on five nearly as well
+        ([0.5, 0.5, 0.5, 0.69], {"ties": ALIKE, "returns": [0.05, 0.09, 0.23, 0.4]}, (3, 3, 5, "gap")),  # none returns
+        ([0.5, 0.5, 0.5, 0.69], {"ties": ALIKE, "returns": [0.05, 0.09, 0.21, 0.4]}, (5, 5, 5, "none")),
+        ([0.5, 0.5, 0.5, 0.69], {"ties": ALIKE, "returns": [0.05, 0.11, 0.25, 0.4]}, (5, 5, 5, "none")),
+        ([0.5, 0.5, 0.5, 0.69], {"ties": ALIKE, "returns": [0.12, 0.05, 0.2, 0.4]}, (5, 5, 5, "none")),
+        ([0.5, 0.5, 0.5, 0.69], {"ties": ALIKE, "returns": [0.12] * 4}, (5, 5, 5, "gap")),  # nothing is finer
+        ([0.5, 0.5, 0.5, 0.69], {"ties": [1, 0.7, 0.7, 0.4], "returns": [0.12] * 3 + [0.4]}, (4, 4, 5, "gap")),
         ([0.5, 0.5, 0.5, 0.71], {"largest": 0.7}, (5, 5, 5, "none")),  # a few outliers beside five clusters
         ([0.5, 0.5, 0.5, 0.71], {"largest": 0.61}, (5, 5, 5, "none")),
         ([0.5, 0.5, 0.5, 0.71], {"largest": 0.59}, (3, 3, 5, "gap")),
         ([0.5, 0.5, 0.5, 0.94], {}, (3, 3, 5, "gap")),  # three: 1 less 0.1 log(5/3), 0.949
         ([0.5, 0.5, 0.5, 0.96], {}, (5, 5, 5, "gap")),
         ([0.5, 0.8, 0.5, 0.5], {"largest": 0.7}, (3, 3, 3, "gap")),  # both say three
-        ([0.5] * 4 + [0.6, 0.6, 0.6], {}, (3, 3, 6, "gap")),  # the range ends at twice the number of the gaps
+        ([0.3, 0.3, 0.5, 0.5, 0.6, 0.6, 0.6], {}, (3, 3, 6, "gap")),  # the range ends at twice the number of the gaps
         ([0.6, 0.2, 0.2, 0.2], {}, (3, 2, 3, "gap")),  # and holds that number
-        ([0.5, 0.5, 0.5, 0.6], {"ties": [1, 0.7, 0.7, 0.4], "returns": [0.1, 0.1, 0.1, 0.4]}, (4, 4, 5, "gap")),
+        ([], {"ties": ()}, (1, 1, 1, "none")),  # that all have one community is no agreement
         ([0.5, 0.5, 0.5, 0.91], {"ties": ()}, (5, 5, 5, "gap")),
         ([0.5, 0.5, 0.5, 0.89], {"ties": ()}, (5, 5, 5, "none")),
-        ([0.5, 0.67, 0.65, 0.8], {"ties": ()}, (5, 5, 5, "none")),
+        ([0.5, 0.69, 0.62, 0.8], {"ties": ()}, (5, 5, 5, "none")),
         ([0.5, 0.73, 0.69, 0.8], {"ties": ()}, (5, 3, 5, "none")),
     ],
 )
@@ -145,14 +153,39 @@ def test_shapes_may_be_divided_by_ties(monkeypatch, n_features, found):
 
 
 def test_without_a_gap_the_best_third_decide():
-    found = counted([0.5, 0.55, 0.6, 0.5], natural=4, estimate=4, best=[0.95, 0.7, 0.7, 0.6])
+    found = counted([0.5, 0.55, 0.6, 0.5], natural=4, estimate=4, high=5, best=[0.95, 0.7, 0.7, 0.6])
     gap, steady = found.tested(0.03), found.tested(0.031)
     assert [(one.estimate, one.evidence) for one in (gap, steady)] == [(4, "gap"), (2, "steady")]
     assert (gap.agreed, steady.agreed) == (0.6, 0.95)
+    tests = {
+        (0.31, 0.01): "gap",
+        (0.29, 0.01): "none",
+        (0.91, 0.2): "gap",
+        (0.91, 0.21): "steady",
+        (0.89, 0.2): "steady",
+    }
+    for (best, p_value), evidence in tests.items():
+        assert replace(found, best_agreement=np.full(4, best)).tested(p_value).evidence == evidence
     for best, evidence in ((0.56, "steady"), (0.54, "none")):
         weak = replace(found, best_agreement=np.array([best, 0.4, 0.4, 0.4]))
         assert (weak.tested(0.2).evidence, weak.tested(0.2).otherwise) == (evidence, 2 if evidence == "none" else None)
         assert weak.tested(0.21).otherwise is None
+
+
+def test_one_community_is_no_division():
+    one = ClusterCount(1, 1, 1, "none", np.array([1]), np.ones(1), np.ones(1), np.ones(3))
+    assert one.tested(0.5).evidence == "none"
+
+
+def test_a_graph_in_many_pieces_does_not_set_the_numbers(monkeypatch):
+    def cuts(graph, seed):
+        return count._Cuts({k: np.arange(100) % k for k in range(2, graph.n_pieces + 1)}, {}, {})
+
+    monkeypatch.setattr(count, "most_supported", lambda graphs: [0, 1, 2])
+    monkeypatch.setattr(count, "_natural", lambda graph: 5)
+    monkeypatch.setattr(count, "_cuts", cuts)
+    graphs = [SimpleNamespace(W=np.zeros((100, 100)), n_pieces=n) for n in (5, 5, 30)]
+    assert count.count_clusters(graphs, 9).candidates.tolist() == [2, 3, 4, 5]
 
 
 def test_doubt_grows_with_the_range_and_without_a_gap():

@@ -193,8 +193,8 @@ class SubspaceClustering(GraphClusterer):
         known = mean / np.maximum(count, 1)
         consensus = np.where(count > 0, known, selection.consensus.mean())[self.labels_]
         consensus[selection.searched] = selection.consensus
-        count = self._count()
-        doubt = 0.0 if count is None else count.doubt
+        number = self._count()
+        doubt = 0.0 if number is None else number.doubt
         return Agreement(consensus, selection.winner.agreement, selection.stability, doubt)
 
     def _p_value_of_one(self) -> float | None:
