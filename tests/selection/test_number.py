@@ -37,7 +37,7 @@ def unequal(sizes, n_features, seed):
     return (rng.normal(size=(len(y), n_features)) + centres[y])[order], y[order]
 
 
-@pytest.mark.parametrize("k", [3, 6, 12])
+@pytest.mark.parametrize("k", [3, 12])
 def test_unions_are_counted(k):
     X, _ = make_subspaces(k, 3, 30, 40, noise=0.01, random_state=k)
     found = choose(X).n_clusters
@@ -166,10 +166,25 @@ def test_without_a_gap_the_best_third_decide():
     }
     for (best, p_value), evidence in tests.items():
         assert replace(found, best_agreement=np.full(4, best)).tested(p_value).evidence == evidence
-    for best, evidence in ((0.56, "steady"), (0.54, "none")):
+    for best, evidence in ((0.58, "steady"), (0.56, "none")):
         weak = replace(found, best_agreement=np.array([best, 0.4, 0.4, 0.4]))
         assert (weak.tested(0.2).evidence, weak.tested(0.2).otherwise) == (evidence, 2 if evidence == "none" else None)
         assert weak.tested(0.21).otherwise is None
+
+
+def test_a_steady_division_is_also_that_of_random_parts():
+    """The product of its two agreements is 0.57 or more; its own counts twice where the other is not known."""
+    for agreed, stability, lasts in (
+        (0.95, 0.61, True),
+        (0.95, 0.59, False),
+        (0.76, np.nan, True),
+        (0.75, np.nan, False),
+    ):
+        steady = counted([0.1, 0.1], natural=2, high=3, evidence="steady", best=[agreed, 0.1])
+        found = steady.steadied(stability)
+        assert found is steady if lasts else (found.estimate, found.high, found.evidence) == (1, 2, "none")
+    gap = counted([0.9, 0.1], natural=2, evidence="gap")
+    assert gap.steadied(0.1) is gap
 
 
 def test_one_community_is_no_division():
