@@ -114,6 +114,8 @@ class ClusterCount:
 
     def tested(self, p_value: float) -> ClusterCount:
         """Return what remains where one piece has this p-value: groups, a steady division, or one cluster."""
+        if self.estimate == 1:
+            return replace(self, p_value=p_value)
         near = self.best_agreement[np.searchsorted(self.candidates, self.estimate)]
         if (p_value <= ONE_PIECE and near >= LEAST) or (p_value <= _DOUBT and near >= SURE):
             return replace(self, evidence="gap", p_value=p_value)
