@@ -93,9 +93,9 @@ def test_without_a_gap_the_best_third_decide():
     assert found.tested(0.01).evidence == "gap"
     assert (found.tested(0.01).estimate, found.tested(0.5).estimate) == (4, 2)
     assert found.tested(0.5).evidence == "steady"
-    weak = replace(found, best_agreement=0.6 * found.best_agreement).tested(0.1)
+    weak = replace(found, best_agreement=0.5 * found.best_agreement).tested(0.1)
     assert (weak.evidence, weak.estimate, weak.otherwise) == ("none", 1, 2)
-    assert replace(found, best_agreement=0.6 * found.best_agreement).tested(0.5).otherwise is None
+    assert replace(found, best_agreement=0.5 * found.best_agreement).tested(0.5).otherwise is None
 
 
 def test_a_number_far_from_the_natural_one_needs_a_larger_agreement():

@@ -46,7 +46,8 @@ OURS = {
     "representation.nystrom": "GlobalPart",
     "representation.two_scale": "TwoScale",
     "kernels.scaling": "Scaling",
-    "selection.result": "ClusterCount RunnerUp Selection Trial",
+    "selection.count": "ClusterCount",
+    "selection.result": "RunnerUp Selection Trial",
 }
 """Classes of this package, by module, that fitted models are made of beside the methods themselves."""
 
