@@ -174,8 +174,8 @@ def choose(
             return trials, partitions, best, graph, steady
 
         trials, partitions, best, won, steady = answer(k)
-        if count is not None and count.evidence == "steady" and steady < STEADY:
-            count, k = count.as_one(), 1
+        if count is not None and (count := count.steadied(steady)).estimate != k:
+            k = count.estimate
             trials, partitions, best, won, _ = answer(k)
     winner = trials[best]
     setting = won.setting
