@@ -41,8 +41,9 @@ RULES = {
     "hdbscan": "HDBSCAN",
     "given": "the number given",
 }
-SLOPES = list(product((0.1, 0.15, 0.2, 0.3, 0.4), (0.0, 0.05, 0.1, 0.15, 0.2)))
-"""Of ABOVE and BELOW."""
+OWN = (count.ABOVE, count.BELOW)
+SLOPES = [OWN, *product((0.1, 0.15, 0.2, 0.3, 0.4), (0.0, 0.05, 0.1, 0.15, 0.2))]
+"""Of ABOVE and BELOW; of equally good ones the first are taken."""
 Row = dict[str, Any]
 
 
@@ -150,11 +151,11 @@ def number_with(row: Row, above: float, below: float) -> int:
         return int(np.argmax(values - np.where(away > 0, above, below) * np.abs(away)))
 
     if row["evidence"] == "gap":
-        by_gaps = candidates[best(agreement, count.ABOVE, count.BELOW)] != row["estimate"]
+        by_gaps = candidates[best(agreement, *OWN)] != row["estimate"]
         return row["estimate"] if by_gaps else int(candidates[best(agreement, above, below)])
     steadiest = np.array(row["best_agreement"])
-    place = best(steadiest, above, 0.0 if row["are_shapes"] else below)
-    return int(candidates[place]) if steadiest[place] >= count.STEADY else 1
+    steady = row["evidence"] == "steady"
+    return int(candidates[best(steadiest, above, 0.0 if row["are_shapes"] else below)]) if steady else 1
 
 
 def slopes_table(rows: list[Row]) -> None:
@@ -162,15 +163,14 @@ def slopes_table(rows: list[Row]) -> None:
     families = {family: part for family, part in by_family(rows).items() if family != "all"}
     table = np.array([[np.mean([off(r, number_with(r, *s)) for r in part]) for s in SLOPES]
                       for part in families.values()])  # fmt: skip
-    own = SLOPES.index((count.ABOVE, count.BELOW))
     print("| mean log ratio | as in the package | left out | slopes that the others ask for |\n|---|---|---|---|")
     left_out = []
     for i, family in enumerate(families):
         chosen = int(np.delete(table, i, axis=0).mean(axis=0).argmin())
         left_out.append(table[i, chosen])
-        print(f"| {family} | {table[i, own]:.2f} | {left_out[-1]:.2f} | {SLOPES[chosen][0]}, {SLOPES[chosen][1]} |")
+        print(f"| {family} | {table[i, 0]:.2f} | {left_out[-1]:.2f} | {SLOPES[chosen][0]}, {SLOPES[chosen][1]} |")
     best = SLOPES[int(table.mean(axis=0).argmin())]
-    print(f"| mean of the families | {table[:, own].mean():.2f} | {np.mean(left_out):.2f} | {best[0]}, {best[1]} |")
+    print(f"| mean of the families | {table[:, 0].mean():.2f} | {np.mean(left_out):.2f} | {best[0]}, {best[1]} |")
 
 
 def sets_table(rows: list[Row]) -> None:
