@@ -41,8 +41,8 @@ N_GRAPHS = 12
 """Graphs that decide on the number of clusters."""
 ABOVE, BELOW = 0.2, 0.1
 """Agreement that an e-fold more, or fewer, clusters than the natural number must gain."""
-GAP, FALL = 0.25, 0.25
-"""Return of a walker below which a split is a gap (0.3 in one piece); fall of the agreement beyond the last one."""
+GAP, GAP_IN_PLANE, FALL = 0.25, 0.2, 0.25
+"""Return of a walker below which a split is a gap: in one piece 0.3, in the plane 0.25; fall of the agreement beyond."""
 CLEAR, JUMP = 0.1, 0.13
 """Return below which nobody comes back, and how much larger it is where a piece is divided."""
 DIVIDED, LOPSIDED = 0.7, 0.6
@@ -176,7 +176,7 @@ def count_clusters(graphs: Sequence[Candidate], n_features: int, seed: int = 0) 
     low, high = _range(candidates, score)
     found = int(candidates[best]), low, high
     count = ClusterCount(*found, "none", candidates, agreement, best_agreement, natural, are_shapes)
-    apart = _gaps(cuts, candidates)
+    apart = _gaps(cuts, candidates, GAP_IN_PLANE if are_shapes else GAP)
     if apart is not None:
         k = apart.n_clusters
         own = float(_scores(np.array([k]), np.array([apart.agreement]), natural)[0])
@@ -203,7 +203,7 @@ def _range(candidates: Labels, score: Array) -> tuple[int, int]:
     return int(near.min()), int(near.max())
 
 
-def _gaps(cuts: Sequence[_Cuts], candidates: Labels) -> _Apart | None:
+def _gaps(cuts: Sequence[_Cuts], candidates: Labels, gap: float = GAP) -> _Apart | None:
     """Return the most clusters between which all splits are gaps, and beyond which the settings disagree or none is."""
     found: list[_Apart] = []
     returns: list[float] = []
@@ -215,9 +215,9 @@ def _gaps(cuts: Sequence[_Cuts], candidates: Labels) -> _Apart | None:
         agreement = _agreement([cut.by_ties[k] for cut in with_k])[0]
         found.append(_Apart(k, agreement, float(np.median(largest))))
         returns.append(float(np.mean([cut.returns[k] for cut in with_k])))
-        if len(returns) > 2 and returns[-3] >= GAP:
+        if len(returns) > 2 and returns[-3] >= gap:
             break
-    n_gaps = next((i for i, back in enumerate(returns) if back >= GAP), len(returns))
+    n_gaps = next((i for i, back in enumerate(returns) if back >= gap), len(returns))
     apart = None
     for i, one in enumerate(found[:n_gaps]):
         beyond = min([later.agreement for later in found[i + 1 : i + 3]], default=0.0)
