@@ -39,7 +39,7 @@ from subspaces.selection.criteria import (
     support,
 )
 from subspaces.selection.graphs import Candidate, Method, candidates_of, cut, plan_of_cut, recut, suitable_cut
-from subspaces.selection.result import TOO_FEW, RunnerUp, Selection, Trial, name_of, sentence
+from subspaces.selection.result import TOO_FEW, Kept, RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.selection.sampling import sample
 from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.splits import MOST_POINTS, N_DRAWS, ONE_PIECE, one_piece
@@ -87,6 +87,8 @@ def choose(
     connect: bool = True,
     seed: int = 0,
     keep_partitions: bool = False,
+    keep_graphs: bool = False,
+    include: Labels | None = None,
 ) -> Selection:
     """Choose what is ``"auto"`` from the samples alone; what is given stays.
 
@@ -100,6 +102,8 @@ def choose(
     graph : ``"symmetric"``, ``"column"``, or ``"auto"``: symmetric, and for tracks of a film what suits them
     seed : of the sample, of k-means and of Leiden
     keep_partitions : keep the labels of every trial as well
+    keep_graphs : keep the graphs of all settings as well, to be cut again
+    include : row numbers that are looked at whatever the sample is
 
     Returns
     -------
@@ -130,6 +134,8 @@ def choose(
     if n_samples > N_SEARCHED:
         with phase("Taking a sample"):
             some = sample(rows_of(X, rows, pairwise=is_matrix), N_SEARCHED, seed, pairwise=is_matrix)
+            if include is not None:
+                some = np.union1d(some, np.flatnonzero(np.isin(row_hashes[rows], row_hashes[include])))
             rows, copies = rows[some], copies[some]
     n_values = 0 if sparse.issparse(X) else len(rows) * X.shape[1]
     memory.require(
@@ -158,7 +164,7 @@ def choose(
             counted = to_try(n_clusters=count.estimate) if graph == AUTO else tried
             if counted != tried:  # graphs that need the number
                 tried, graphs = counted, candidates_of(part, counted, replace(method, n_clusters=count.estimate))
-        k = count.estimate if count is not None else n_clusters
+        all_graphs, k = graphs, count.estimate if count is not None else n_clusters
         assert not isinstance(k, str)
         if k is not None and not 1 < k <= part.shape[0] // 2:
             graphs = graphs[:1]  # nothing to choose by
@@ -193,6 +199,7 @@ def choose(
         stability=steady,
         seconds=time.perf_counter() - start,
         partitions=np.array(partitions, dtype=np.int32) if keep_partitions else None,
+        kept=Kept([graph.alone() for graph in all_graphs], partitions, of_graph) if keep_graphs else None,
     )
 
 
