@@ -294,7 +294,9 @@ class SubspaceClustering(GraphClusterer):
         with quiet():
             plan, cache = (graph.plan, graph.cache) if is_whole else (self.estimator_._plan(X), None)
             found = run(plan, X, cache=cache, until="graph")
-        labels, self.class_names_ = carried(found.graph.W, np.where(pool.place >= 0, labels[pool.place], -1), self._hints)
+        labels, self.class_names_ = carried(
+            found.graph.W, np.where(pool.place >= 0, labels[pool.place], -1), self._hints
+        )
         for name in MADE_AGAIN:
             vars(self).pop(name, None)
         self._keep(replace(found, labels=labels), X)

@@ -44,8 +44,8 @@ SURE = 0.9
 _MOST = 125  # clusters of a partition in the pool, if no more classes are named
 _LEAST_POINTS = 4
 _EXACT = 12  # numbers of clusters up to which each is in the pool; above in steps of 10 %
-_PRIOR, _AUTOMATIC, _AWAY = 8.0, 0.15, 0.4  # weights of the prior, of the automatic answer, and of the number in it
-_OWN, _SPREAD, _STEPS = 0.1, 0.9, 30  # weight of a sample's cluster; share that comes from neighbours; steps
+_PRIOR, _AUTOMATIC, _AWAY = 5.0, 0.1, 0.3  # weights of the prior, of the automatic answer, and of the number in it
+_OWN, _SPREAD, _STEPS = 0.1, 0.8, 30  # weight of a sample's cluster; share that comes from neighbours; steps
 _LEVELS = 12  # partitions of other numbers of clusters that questions are about
 _TINY = 1e-4  # a partition of less weight than this share of the best has no say in questions
 
@@ -192,7 +192,7 @@ def read_answers(answers: Any, n: int) -> list[Answer]:
     for entry in answers:
         if not isinstance(entry, (tuple, list)) or len(entry) != 3 or not _is_answer(entry[2]):
             raise ValueError(f"answers must be (i, j, answer), the answer True, False or None; got {entry!r:.60}.")
-        (i, j), = _links([entry[:2]], "answers", n).tolist()
+        ((i, j),) = _links([entry[:2]], "answers", n).tolist()
         found.append((i, j, None if entry[2] is None else bool(entry[2])))
     return found
 
@@ -385,6 +385,8 @@ def carried(W: Sparse, labels: Labels, hints: Hints) -> tuple[Labels, dict[int, 
     start[:, :n_classes] = of_class
     start[nameless, n_classes + np.arange(len(nameless))] = 1
     start /= start.sum(axis=1, keepdims=True)
+    if start.shape[1] > 1:  # a cluster of two classes says little of its samples, one of two halves nothing
+        start *= -np.diff(np.sort(start, axis=1)[:, -2:][:, ::-1])
     first = np.where(labels[:, np.newaxis] >= 0, _OWN * start[labels], 0)
     first[known] = np.eye(start.shape[1])[column[known]]
     found = _propagated(W, first)
@@ -460,8 +462,10 @@ class Change(NamedTuple):
     not_followed: list[tuple[int, int]]  # answers that the clusters do not follow
 
     def __str__(self) -> str:
-        groups = f"{counted(self.after, 'group')}, as before" if self.before == self.after else (
-            f"{self.before} groups became {self.after}"
+        groups = (
+            f"{counted(self.after, 'group')}, as before"
+            if self.before == self.after
+            else (f"{self.before} groups became {self.after}")
         )
         parts = [f"{groups}; {counted(self.n_moved, 'item')} moved"]
         if self.contradictions:
