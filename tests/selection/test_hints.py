@@ -35,8 +35,7 @@ def as_found(a, b):
 
 @pytest.fixture(scope="module")
 def fitted(nested):
-    X, fine = nested
-    return SubspaceClustering(effort="fast").fit(X)
+    return SubspaceClustering(effort="fast").fit(nested[0])
 
 
 @pytest.mark.parametrize("level", [1, 3])
@@ -90,7 +89,7 @@ def test_links(nested, fitted):
 
 @pytest.mark.parametrize("level", [1, 3])
 def test_answers_choose_the_level(nested, fitted, level):
-    X, fine = nested
+    fine = nested[1]
     y = fine // level
     model = pickle.loads(pickle.dumps(fitted))  # the search is made again: it is not saved
     for _ in range(6):
@@ -166,3 +165,15 @@ def test_bad_answers(fitted):
     for answers in ([(0, 1)], [(0, 1, "yes")], [(0, 999, True)]):
         with pytest.raises(ValueError, match="answers must"):
             fitted.answer(answers)
+
+
+def test_a_told_model_is_saved_and_loaded(nested, tmp_path):
+    from subspaces.app.files.models import Reading, load_model, save_model
+
+    X, fine = nested
+    model = SubspaceClustering(effort="fast").fit(X, told(fine, np.arange(0, 180, 9)))
+    save_model(tmp_path / "told.skops", model, Reading(8))
+    loaded = load_model(tmp_path / "told.skops")[0]
+    assert loaded.verdict_ == model.verdict_
+    assert loaded.class_names_ == model.class_names_
+    assert np.array_equal(loaded.predict(X), model.labels_)

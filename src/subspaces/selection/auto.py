@@ -213,7 +213,8 @@ class SubspaceClustering(GraphClusterer):
     def _fit(self, X: Data, chosen: Chosen | None = None, hints: Hints | None = None) -> None:
         self.estimator_, self.selection_ = chosen or self._chosen(X, None if hints is None else hints.rows)
         self._hints = no_hints(X.shape[0]) if hints is None else hints
-        self.known_, self.class_names_ = self._hints.codes >= 0, {}
+        self.known_ = self._hints.codes >= 0
+        self.class_names_: dict[int, Any] = {}
         self.answers_: list[Answer] = []
         if self.selection_ is not None and self.selection_.n_samples != X.shape[0]:
             n_samples = self.selection_.n_samples
@@ -234,7 +235,7 @@ class SubspaceClustering(GraphClusterer):
                 setattr(self, f"{name}_", getattr(self.estimator_, name))
 
     def questions(self, n: int = 10) -> list[Question]:
-        """Return the pairs of samples whose answers help most, the best first: are they of one group?
+        """Return the pairs of samples of which to say whether they are of one group, the most useful first.
 
         :meth:`answer` takes what you know of them.
 
@@ -298,7 +299,7 @@ class SubspaceClustering(GraphClusterer):
             found.graph.W, np.where(pool.place >= 0, labels[pool.place], -1), self._hints
         )
         for name in MADE_AGAIN:
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         self._keep(replace(found, labels=labels), X)
         self._labels_given = True
         assert self.selection_ is not None
@@ -324,7 +325,7 @@ class SubspaceClustering(GraphClusterer):
     def _forget(self) -> None:
         super()._forget()
         for name in self._state:
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without what can be made again."""

@@ -290,7 +290,7 @@ def pool_of(selection: Selection, row_hashes: Array, n_clusters: int | None, n_c
     for graph, labels in _all_of(kept.of_graph, kept.partitions, cuts):
         if n_clusters is None or int(labels.max()) + 1 == n_clusters:
             found.setdefault(labels.astype(np.int32).tobytes(), (labels, graph))
-    partitions = np.array([labels for labels, _ in found.values()], dtype=np.int32)
+    partitions: Labels = np.array([labels for labels, _ in found.values()], dtype=np.int32)
     of_graph = np.array([graph for _, graph in found.values()], dtype=np.intp)
     natural = np.ones(1) if selection.n_clusters is None else selection.n_clusters.natural
     prior = _prior(partitions, scores[of_graph] - scores.max(), float(np.median(natural)), n_clusters is not None)
@@ -340,7 +340,7 @@ def with_own_cuts(pool: Pool, n_clusters: int) -> Pool:
     agreement = pairwise_agreement([*found, *pool.partitions[same]])
     others = support(agreement)
     # the rest of the prior, of the setting and the number, is that of the same graph's cuts into as many
-    rest = {int(g): [] for g in graphs}
+    rest: dict[int, list[float]] = {g: [] for g in graphs}
     for row, own in zip(same.tolist(), others[len(found) :].tolist(), strict=True):
         rest.setdefault(int(pool.of_graph[row]), []).append(pool.prior[row] - own)
     typical = float(np.median(np.concatenate([np.zeros(0), *rest.values()]))) if len(same) else -np.inf

@@ -172,12 +172,12 @@ def choose(
         with phase("Comparing the answers"):
             trials = _scored(trials, partitions, None if is_matrix else part, tried, method)
         best = _best(trials, n_samples)
-        graph = graphs[of_graph[best]]
-        again = partial(recut, plan=plan_of_cut(graph.plan, trials[best].assign_labels, k))
+        chosen = graphs[of_graph[best]]
+        again = partial(recut, plan=plan_of_cut(chosen.plan, trials[best].assign_labels, k))
         with phase("Checking how steady the answer is"):
-            steady = np.nan if effort == "fast" else stability(graph.W, partitions[best], again, seed=seed)
+            steady = np.nan if effort == "fast" else stability(chosen.W, partitions[best], again, seed=seed)
     winner = trials[best]
-    setting = graph.setting
+    setting = chosen.setting
     found = {"n_clusters": k, **asdict(setting), "assign_labels": winner.assign_labels}
     asked = [
         name
