@@ -67,7 +67,7 @@ class Told:
     """One set, searched once, that hints are given for."""
 
     def __init__(self, X: np.ndarray, y: np.ndarray) -> None:
-        found = choose(X, graph=AUTO, affine=AUTO, neighbors=True, keep_graphs=True)
+        found = choose(X, graph=AUTO, affine=AUTO, neighbors=True, include=np.zeros(0, dtype=np.intp))
         self.X, self.y, self.pool = X, y, pool_of(found, hash_rows(X), None)
         self.open = found.labels[self.pool.place]
         self.pools: dict[int, Pool] = {}

@@ -311,7 +311,7 @@ class SubspaceClustering(GraphClusterer):
         """Return the partitions that hints choose from; made when first needed, and not saved with the model."""
 
         def made() -> Pool:
-            if "_kept" not in vars(self):  # saved and loaded, or fitted without a search
+            if "_kept" not in vars(self):  # fitted without hints, or saved and loaded
                 self._chosen(X, self._hints.rows)
             return pool_of(self._kept, hash_rows(X), self.n_clusters, len(self._hints.names), self._drawn_seed())
 
@@ -357,7 +357,9 @@ class SubspaceClustering(GraphClusterer):
         known = mean / np.maximum(count, 1)
         consensus = np.where(count > 0, known, selection.consensus.mean())[self.labels_]
         consensus[selection.searched] = selection.consensus
-        return Agreement(consensus, selection.winner.agreement, selection.stability)
+        number = self._count()
+        doubt = 0.0 if number is None else number.doubt
+        return Agreement(consensus, selection.winner.agreement, selection.stability, doubt)
 
     def _p_value_of_one(self) -> float | None:
         count = self._count()
@@ -378,7 +380,10 @@ class SubspaceClustering(GraphClusterer):
         return verdict(count, self.n_clusters_, len(self.labels_), n_doubtful, stability=self.selection_.stability)
 
     def _chosen(self, X: Data, include: Labels | None = None) -> Chosen:
-        """Return the method that wins on these samples, and what was tried; of a sample with the rows `include`."""
+        """Return the method that wins on these samples, and what was tried.
+
+        With rows to `include` in the sample that is searched, its graphs are kept for hints.
+        """
         given = {name: getattr(self, name) for name in _PLAIN}
         known = {name: _PLAIN[name] if _is_auto(value) else value for name, value in given.items()}
         default = self._method({**known, "n_clusters": self.n_clusters or 1})
@@ -388,8 +393,10 @@ class SubspaceClustering(GraphClusterer):
         n_clusters = AUTO if self.n_clusters is None else self.n_clusters
         options: dict[str, Any] = {"bandwidth": self.bandwidth, "kernel_params": self.kernel_params}
         options |= {"graph": AUTO, "neighbors": True, "effort": self.effort, "seed": self._drawn_seed()}
-        self._kept = choose(X, n_clusters=n_clusters, include=include, keep_graphs=True, **given, **options)
-        selection = replace(self._kept, kept=None)
+        selection = choose(X, n_clusters=n_clusters, include=include, **given, **options)
+        if include is not None:
+            self._kept = selection
+            selection = replace(selection, kept=None)
         return self._method({"n_clusters": n_clusters, **given, **selection.parameters}), selection
 
     def _method(self, chosen: dict[str, Any]) -> KTRR | SC:
