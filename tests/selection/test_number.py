@@ -99,10 +99,10 @@ def decided(monkeypatch, agreement, natural=5, *, ties=(), returns=(), largest=0
         return cuts
 
     by_modularity = cuts_that_agree(agreement) or {1: np.zeros(100, int)}
-    cuts = count._Cuts(by_modularity, cuts_that_agree(ties), dict(enumerate(returns, 2)))
+    cuts = count.Cuts(by_modularity, cuts_that_agree(ties), dict(enumerate(returns, 2)))
     monkeypatch.setattr(count, "most_supported", lambda graphs: [0])
     monkeypatch.setattr(count, "_natural", lambda graph: natural)
-    monkeypatch.setattr(count, "_cuts", lambda graph, seed: cuts)
+    monkeypatch.setattr(count, "cuts_of", lambda graph, seed: cuts)
     monkeypatch.setattr(count, "_agreement", lambda found: known.get(id(found[0]), (1, 1)) if found else (0, 0))
     return count.count_clusters([SimpleNamespace(W=np.zeros((100, 100)))], n_features)
 
@@ -194,11 +194,11 @@ def test_one_community_is_no_division():
 
 def test_a_graph_in_many_pieces_does_not_set_the_numbers(monkeypatch):
     def cuts(graph, seed):
-        return count._Cuts({k: np.arange(100) % k for k in range(2, graph.n_pieces + 1)}, {}, {})
+        return count.Cuts({k: np.arange(100) % k for k in range(2, graph.n_pieces + 1)}, {}, {})
 
     monkeypatch.setattr(count, "most_supported", lambda graphs: [0, 1, 2])
     monkeypatch.setattr(count, "_natural", lambda graph: 5)
-    monkeypatch.setattr(count, "_cuts", cuts)
+    monkeypatch.setattr(count, "cuts_of", cuts)
     graphs = [SimpleNamespace(W=np.zeros((100, 100)), n_pieces=n) for n in (5, 5, 30)]
     assert count.count_clusters(graphs, 9).candidates.tolist() == [2, 3, 4, 5]
 

@@ -135,7 +135,7 @@ def test_partitions_into_every_number(n_alone, rng):
     """By modularity and by ties: from all fine communities down to two, clusters joined and never split."""
     W = sparse.csr_array(sparse.block_diag([random_graph(rng, 200, 0.02), sparse.csr_array((n_alone, n_alone))]))
     isolated = np.asarray(W.sum(axis=1)).ravel() == 0
-    cuts = count._cuts(SimpleNamespace(W=W, communities=np.where(isolated, -1, 0)), seed=0)
+    cuts = count.cuts_of(SimpleNamespace(W=W, communities=np.where(isolated, -1, 0)), seed=0)
     for by_number in (cuts.by_modularity, cuts.by_ties):
         assert sorted(by_number) == count._spread(max(by_number), len(isolated))
         finer = None
@@ -153,7 +153,7 @@ def test_partitions_into_every_number(n_alone, rng):
 
 def test_nobody_returns_across_a_gap(rng):
     W = sparse.csr_array(sparse.block_diag([random_graph(rng, 60, 0.2)] * 3))
-    returns = count._cuts(SimpleNamespace(W=W, communities=np.zeros(180)), seed=0).returns
+    returns = count.cuts_of(SimpleNamespace(W=W, communities=np.zeros(180)), seed=0).returns
     assert returns[2] == returns[3] == 0 < 0.1 < returns[4]
 
 

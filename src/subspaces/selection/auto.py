@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +16,7 @@ from subspaces.engine.confidence import Agreement
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import run
 from subspaces.engine.validation import all_equal
+from subspaces.estimators.answers import MADE_AGAIN, doubtful
 from subspaces.estimators.base import CONSTRAINTS
 from subspaces.estimators.callbacks import announced, with_callbacks
 from subspaces.estimators.graph import GraphClusterer
@@ -23,12 +25,32 @@ from subspaces.estimators.local import SC
 from subspaces.kernels import KernelLike
 from subspaces.selection.candidates import AUTO, NEIGHBORS
 from subspaces.selection.count import ClusterCount
+from subspaces.selection.hints import (
+    Answer,
+    Change,
+    Hints,
+    Pool,
+    Question,
+    carried,
+    contradictions,
+    n_moved,
+    no_hints,
+    pool_of,
+    questions,
+    read_answers,
+    read_hints,
+    said,
+    with_own_cuts,
+)
 from subspaces.selection.result import Selection, verdict
 from subspaces.selection.search import choose
 from subspaces.utils.choices import Bandwidth, Effort, Init, Scaling, options
+from subspaces.utils.namespace import like
 from subspaces.utils.optional import from_app
+from subspaces.utils.ordering import hash_rows
+from subspaces.utils.process import quiet
 from subspaces.utils.progress import shown
-from subspaces.utils.types import Data
+from subspaces.utils.types import Array, Data, Labels
 
 Chosen: TypeAlias = tuple[KTRR | SC, Selection | None]
 """The method that won, unfitted, and what was tried; None where all points are equal."""
@@ -78,6 +100,9 @@ class SubspaceClustering(GraphClusterer):
     Attributes
     ----------
     labels_ : array of shape (n,)
+    known_ : array of shape (n,), whether the label was given in y
+    class_names_ : names of the clusters that y names, by their numbers in ``labels_``
+    answers_ : what :meth:`answer` was told
     n_clusters_ : number of clusters found
     selection_ : everything that was tried, with ``reason`` and ``runner_up``; None where all samples are equal
     estimator_ : the method that won, with its parameters and unfitted: fit it to do the same again without a search
@@ -123,6 +148,8 @@ class SubspaceClustering(GraphClusterer):
         "image_shape": [tuple, list, None],
     }
     _is_quick = True
+    _not_saved: ClassVar[tuple[str, ...]] = ("_kept", "_pool")
+    _state: ClassVar[tuple[str, ...]] = (*_not_saved, "_hints", "_said")
     cost = "three, eight or fifteen fits of KTRR to at most 2,500 points, and one to all"
     reference = KTRR.reference
 
@@ -141,6 +168,36 @@ class SubspaceClustering(GraphClusterer):
         return super()._validated_new(X)
 
     @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
+        """Cluster the rows of X; what is known of some of them decides what the samples alone do not.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), dense, sparse or a data frame; (n, n) with
+            ``kernel="precomputed"``
+        y : array-like of shape (n_samples,), labels of any kind where they are known; −1, NaN, None or "" where not.
+            A y without an unknown entry is ignored, with a warning
+        must_link, cannot_link : pairs of row numbers that belong, or do not belong, together
+
+        Returns
+        -------
+        self
+        """
+        with self._fitting(X):
+            points = self._validated(X)
+            self._fit(points, hints=read_hints(y, must_link, cannot_link, points.shape[0], self.n_clusters))
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, **links: Any) -> Labels:
+        """Cluster the rows of X, as :meth:`fit` does, and return their labels."""
+        return like(X, self.fit(X, y, **links).labels_)
+
+    def fit_transform(self, X: Any, y: Any = None, **links: Any) -> Array:
+        """Cluster the rows of X, as :meth:`fit` does, and return their spectral embedding."""
+        return like(X, self.fit(X, y, **links).embedding_)
+
+    @with_callbacks
     def fit_chosen(self, X: Any, chosen: Chosen) -> Self:
         """Fit with what :meth:`choose` found for the same samples: no second search, the same labels.
 
@@ -153,19 +210,126 @@ class SubspaceClustering(GraphClusterer):
             self._fit(self._validated(X), chosen)
         return self
 
-    def _fit(self, X: Data, chosen: Chosen | None = None) -> None:
-        self.estimator_, self.selection_ = chosen or self._chosen(X)
+    def _fit(self, X: Data, chosen: Chosen | None = None, hints: Hints | None = None) -> None:
+        self.estimator_, self.selection_ = chosen or self._chosen(X, None if hints is None else hints.rows)
+        self._hints = no_hints(X.shape[0]) if hints is None else hints
+        self.known_ = self._hints.codes >= 0
+        self.class_names_: dict[int, Any] = {}
+        self.answers_: list[Answer] = []
         if self.selection_ is not None and self.selection_.n_samples != X.shape[0]:
             n_samples = self.selection_.n_samples
             raise ValueError(f"chosen must be of the same samples: it is of {n_samples}, and X has {X.shape[0]}.")
-        plan = self.estimator_._plan(X)
-        with announced(self, len(STAGES)) as listen:
-            self._keep(run(plan, X, listen=listen), X)
+        if hints is not None and self.selection_ is not None:
+            self._follow(X)
+        else:
+            plan = self.estimator_._plan(X)
+            with announced(self, len(STAGES)) as listen:
+                self._keep(run(plan, X, listen=listen), X)
+        self._settle()
+        if self.selection_ is not None:
+            self.timings_ = {"selection": self.selection_.seconds, **self.timings_}
+
+    def _settle(self) -> None:
         for name in ("reg", "n_nonzero", "scaling", "assign_labels"):
             if hasattr(self.estimator_, name):  # a graph of neighbours has no penalty
                 setattr(self, f"{name}_", getattr(self.estimator_, name))
-        if self.selection_ is not None:
-            self.timings_ = {"selection": self.selection_.seconds, **self.timings_}
+
+    def questions(self, n: int = 10) -> list[Question]:
+        """Return the pairs of samples of which to say whether they are of one group, the most useful first.
+
+        :meth:`answer` takes what you know of them.
+
+        Parameters
+        ----------
+        n : how many at most
+
+        Returns
+        -------
+        list of Question
+            ``i``, ``j`` and ``reason``.
+        """
+        check_is_fitted(self, "labels_")
+        if self.selection_ is None:
+            return []
+        hints = self._hints.and_answers(self.answers_)
+        return questions(self._pool_of(self._kept_points()), hints, n, self.answers_)
+
+    def answer(self, answers: Sequence[tuple[int, int, bool | None]]) -> Change:
+        """Choose among the partitions of the search again by answers about pairs, with all answers before.
+
+        Parameters
+        ----------
+        answers : (i, j, answer) for each pair of row numbers: True for one group, False for two, None for unknown.
+            One in ten may be wrong
+
+        Returns
+        -------
+        Change
+            What it changed, and answers that contradict each other.
+        """
+        check_is_fitted(self, "labels_")
+        checked = read_answers(answers, len(self.labels_))
+        before, n_before = self.labels_, self.n_clusters_
+        told = [*self.answers_, *checked]
+        if self.selection_ is not None and any(same is not None for *_, same in told):
+            points = self._kept_points()
+            self.answers_ = told
+            self._follow(points)
+            self._settle()
+        self.answers_ = told
+        against = [(i, j) for i, j, same in told if same is not None and (self.labels_[i] == self.labels_[j]) != same]
+        return Change(n_before, self.n_clusters_, n_moved(before, self.labels_), contradictions(told), against)
+
+    def _follow(self, X: Data) -> None:
+        """Take the partition that fits the hints best, and carry what is known along its graph."""
+        pool, hints = self._pool_of(X), self._hints.and_answers(self.answers_)
+        best = int(pool.posterior(hints).argmax())
+        if not self.answers_ and self.n_clusters is None:
+            self._pool = pool = with_own_cuts(pool, int(pool.sizes[best]))
+            best = int(pool.posterior(hints).argmax())
+        graph, labels = pool.graphs[pool.of_graph[best]], pool.partitions[best]
+        setting = {**asdict(graph.setting), "n_clusters": int(pool.sizes[best]), "assign_labels": "modularity"}
+        setting = {name: value for name, value in setting.items() if name not in ("graph", "graph_params")}
+        self.estimator_ = self._method({**setting, **graph.setting.own_graph()})
+        is_whole = bool((pool.place >= 0).all())
+        with quiet():
+            plan, cache = (graph.plan, graph.cache) if is_whole else (self.estimator_._plan(X), None)
+            found = run(plan, X, cache=cache, until="graph")
+        labels, self.class_names_ = carried(
+            found.graph.W, np.where(pool.place >= 0, labels[pool.place], -1), self._hints
+        )
+        for name in MADE_AGAIN:
+            self.__dict__.pop(name, None)
+        self._keep(replace(found, labels=labels), X)
+        self._labels_given = True
+        assert self.selection_ is not None
+        without = None if self.n_clusters is not None else int(self.selection_.labels.max()) + 1
+        n_answers = sum(same is not None for *_, same in self.answers_)
+        self._said = self.labels_, said(hints, n_answers, self.n_clusters_, without)
+
+    def _pool_of(self, X: Data) -> Pool:
+        """Return the partitions that hints choose from; made when first needed, and not saved with the model."""
+
+        def made() -> Pool:
+            if "_kept" not in vars(self):  # fitted without hints, or saved and loaded
+                self._chosen(X, self._hints.rows)
+            return pool_of(self._kept, hash_rows(X), self.n_clusters, len(self._hints.names), self._drawn_seed())
+
+        return self._once("_pool", made)
+
+    def _kept_points(self) -> Data:
+        if self._predictor.X is None:
+            raise ValueError('questions and answers need samples; with kernel="precomputed" give must_link to fit.')
+        return self._predictor.X
+
+    def _forget(self) -> None:
+        super()._forget()
+        for name in self._state:
+            self.__dict__.pop(name, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without what can be made again."""
+        return {name: value for name, value in super().__getstate__().items() if name not in self._not_saved}
 
     def choose(self, X: Any) -> Chosen:
         """Return the method that wins on these samples, unfitted, and what was tried: :meth:`fit` without the last fit.
@@ -206,14 +370,20 @@ class SubspaceClustering(GraphClusterer):
         return None if self.selection_ is None or self._labels_given else self.selection_.n_clusters
 
     def _verdict(self, asked: int | None, n_doubtful: int) -> str:
+        told, sentence = getattr(self, "_said", (None, ""))
+        if told is self.labels_:
+            return f"{sentence}{doubtful(n_doubtful, len(self.labels_))}."
         count = self._count()
         if count is None:
             return super()._verdict(asked, n_doubtful)
         assert self.selection_ is not None
         return verdict(count, self.n_clusters_, len(self.labels_), n_doubtful, stability=self.selection_.stability)
 
-    def _chosen(self, X: Data) -> Chosen:
-        """Return the method that wins on these samples, and what was tried."""
+    def _chosen(self, X: Data, include: Labels | None = None) -> Chosen:
+        """Return the method that wins on these samples, and what was tried.
+
+        With rows to `include` in the sample that is searched, its graphs are kept for hints.
+        """
         given = {name: getattr(self, name) for name in _PLAIN}
         known = {name: _PLAIN[name] if _is_auto(value) else value for name, value in given.items()}
         default = self._method({**known, "n_clusters": self.n_clusters or 1})
@@ -223,7 +393,10 @@ class SubspaceClustering(GraphClusterer):
         n_clusters = AUTO if self.n_clusters is None else self.n_clusters
         options: dict[str, Any] = {"bandwidth": self.bandwidth, "kernel_params": self.kernel_params}
         options |= {"graph": AUTO, "neighbors": True, "effort": self.effort, "seed": self._drawn_seed()}
-        selection = choose(X, n_clusters=n_clusters, **given, **options)
+        selection = choose(X, n_clusters=n_clusters, include=include, **given, **options)
+        if include is not None:
+            self._kept = selection
+            selection = replace(selection, kept=None)
         return self._method({"n_clusters": n_clusters, **given, **selection.parameters}), selection
 
     def _method(self, chosen: dict[str, Any]) -> KTRR | SC:

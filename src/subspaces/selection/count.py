@@ -144,7 +144,7 @@ class _Apart(NamedTuple):
     largest: float
 
 
-class _Cuts(NamedTuple):
+class Cuts(NamedTuple):
     """One graph cut into many numbers: by modularity, by ties, and the return of the weakest split of the latter."""
 
     by_modularity: dict[int, Labels]
@@ -162,7 +162,7 @@ def count_clusters(graphs: Sequence[Candidate], n_features: int, seed: int = 0) 
     seed : of Leiden
     """
     natural = np.array([_natural(graph) for graph in graphs])
-    cuts = [_cuts(graphs[i], seed) for i in most_supported(graphs)]
+    cuts = [cuts_of(graphs[i], seed) for i in most_supported(graphs)]
     largest = sorted((max(cut.by_modularity) for cut in cuts), reverse=True)[(len(cuts) - 1) // 2]
     candidates = np.array(_spread(largest, graphs[0].W.shape[0]), dtype=np.intp)
     table = [_agreement([cut.by_modularity[k] for cut in cuts if k in cut.by_modularity]) for k in candidates.tolist()]
@@ -203,7 +203,7 @@ def _range(candidates: Labels, score: Array) -> tuple[int, int]:
     return int(near.min()), int(near.max())
 
 
-def _gaps(cuts: Sequence[_Cuts], candidates: Labels, gap: float = GAP) -> _Apart | None:
+def _gaps(cuts: Sequence[Cuts], candidates: Labels, gap: float = GAP) -> _Apart | None:
     """Return the most clusters between which all splits are gaps, and beyond which the settings disagree or none is."""
     found: list[_Apart] = []
     returns: list[float] = []
@@ -235,13 +235,13 @@ def _agreement(partitions: Sequence[Labels]) -> tuple[float, float]:
     return float(confirmation.mean()), float(confirmation[-max(3, len(confirmation) // 3) :].mean())
 
 
-def _cuts(graph: Candidate, seed: int) -> _Cuts:
-    """Cut one graph into every number that is looked at."""
+def cuts_of(graph: Candidate, seed: int, numbers: Sequence[int] | None = None, resolution: float = COARSER) -> Cuts:
+    """Cut one graph into these numbers by merging communities of this resolution; into every one that is looked at."""
     connected = graph.communities >= 0
     W = part_of(graph.W, connected)
-    pieces = fine_pieces(W, seed=seed, resolution=COARSER)
+    pieces = fine_pieces(W, seed=seed, resolution=resolution)
     m = int(pieces.max()) + 1
-    wanted = set(_spread(m, len(connected)))
+    wanted = set(_spread(m, len(connected)) if numbers is None else [k for k in numbers if k <= m])
 
     def of_all(of_pieces: Labels) -> Labels:
         labels = np.zeros(len(connected), dtype=np.intp)
@@ -257,7 +257,7 @@ def _cuts(graph: Candidate, seed: int) -> _Cuts:
     tree = merged([W], pieces)
     by_ties = {k: of_all(level(tree.merges, k)) for k in wanted if k > 1}
     returns = {k: float(tree.returns[m - k, 0]) for k in by_ties}
-    return _Cuts(by_modularity or {1: of_all(target)}, by_ties, returns)
+    return Cuts(by_modularity or {1: of_all(target)}, by_ties, returns)
 
 
 def _spread(largest: int, n: int) -> list[int]:

@@ -62,6 +62,14 @@ class Candidate:
         shares = sizes[sizes > 0] / sizes.sum()
         return float(np.exp(-(shares * np.log(shares)).sum()))
 
+    def alone(self) -> Candidate:
+        """Return the same without kernel matrices and what else only other graphs would need."""
+        cache = Cache(kernel=0, coefficients=0, embedding=0, cut=0)
+        for stage in ("graph", "reserve"):
+            if (found := self.cache.find(self.plan.key(stage))) is not None:
+                cache.put(self.plan.key(stage), found)
+        return replace(self, cache=cache)
+
 
 @dataclass(frozen=True)
 class Method:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from subspaces.estimators.answers import doubtful
 from subspaces.kernels import Kernel, KernelLike
 from subspaces.selection.candidates import NEIGHBORS
 from subspaces.selection.count import ClusterCount
+from subspaces.selection.graphs import Candidate
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Labels
 
@@ -82,6 +83,14 @@ class RunnerUp:
         return f"{near}: {described(self.trial)}; its clusters {differ} (agreement {self.similarity:.2f} of 1)."
 
 
+class Kept(NamedTuple):
+    """Graphs of all settings, the partitions of all trials, and which graph each is of."""
+
+    graphs: list[Candidate]
+    partitions: list[Labels]
+    of_graph: list[int]
+
+
 @dataclass(frozen=True)
 class Selection:
     """Result of :func:`subspaces.selection.choose`.
@@ -102,6 +111,7 @@ class Selection:
     consensus : how far the settings most like the winner put each searched sample into the same cluster, 0 to 1
     seconds : time of the search
     partitions : labels of the searched samples, one row for each trial, where they were asked for
+    kept : graphs and partitions, where they were asked for
     """
 
     parameters: dict[str, Any]
@@ -117,6 +127,7 @@ class Selection:
     consensus: Array | None = None
     seconds: float = float("nan")
     partitions: Labels | None = None
+    kept: Kept | None = field(default=None, repr=False, compare=False)
 
     @property
     def verdict(self) -> str:

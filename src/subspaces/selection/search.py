@@ -39,7 +39,7 @@ from subspaces.selection.criteria import (
     support,
 )
 from subspaces.selection.graphs import Candidate, Method, candidates_of, cut, plan_of_cut, recut, suitable_cut
-from subspaces.selection.result import TOO_FEW, RunnerUp, Selection, Trial, name_of, sentence
+from subspaces.selection.result import TOO_FEW, Kept, RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.selection.sampling import sample
 from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.splits import MOST_POINTS, N_DRAWS, ONE_PIECE, one_piece
@@ -87,6 +87,7 @@ def choose(
     connect: bool = True,
     seed: int = 0,
     keep_partitions: bool = False,
+    include: Labels | None = None,
 ) -> Selection:
     """Choose what is ``"auto"`` from the samples alone; what is given stays.
 
@@ -100,6 +101,7 @@ def choose(
     graph : ``"symmetric"``, ``"column"``, or ``"auto"``: symmetric, and for tracks of a film what suits them
     seed : of the sample, of k-means and of Leiden
     keep_partitions : keep the labels of every trial as well
+    include : row numbers that are looked at whatever the sample is; the graphs of all settings are kept to be cut again
 
     Returns
     -------
@@ -130,6 +132,8 @@ def choose(
     if n_samples > N_SEARCHED:
         with phase("Taking a sample"):
             some = sample(rows_of(X, rows, pairwise=is_matrix), N_SEARCHED, seed, pairwise=is_matrix)
+            if include is not None:
+                some = np.union1d(some, np.flatnonzero(np.isin(row_hashes[rows], row_hashes[include])))
             rows, copies = rows[some], copies[some]
     n_values = 0 if sparse.issparse(X) else len(rows) * X.shape[1]
     memory.require(
@@ -161,7 +165,7 @@ def choose(
         k = count.estimate if count is not None else n_clusters
         assert not isinstance(k, str)
 
-        def answer(k: int | None) -> tuple[list[Trial], list[Labels], int, Candidate, float]:
+        def answer(k: int | None) -> tuple[list[Trial], list[Labels], list[int], int, float]:
             some = graphs if k is None or 1 < k <= part.shape[0] // 2 else graphs[:1]  # else nothing to choose by
             trials, partitions, of_graph = _all_cuts(some, tried, k)
             with phase("Comparing the answers"):
@@ -171,14 +175,14 @@ def choose(
             again = partial(recut, plan=plan_of_cut(graph.plan, trials[best].assign_labels, k))
             with phase("Checking how steady the answer is"):
                 steady = np.nan if effort == "fast" else stability(graph.W, partitions[best], again, seed=seed)
-            return trials, partitions, best, graph, steady
+            return trials, partitions, of_graph, best, steady
 
-        trials, partitions, best, won, steady = answer(k)
+        trials, partitions, of_graph, best, steady = answer(k)
         if count is not None and (count := count.steadied(steady)).estimate != k:
             k = count.estimate
-            trials, partitions, best, won, _ = answer(k)
+            trials, partitions, of_graph, best, _ = answer(k)
     winner = trials[best]
-    setting = won.setting
+    setting = graphs[of_graph[best]].setting
     found = {"n_clusters": k, **asdict(setting), "assign_labels": winner.assign_labels}
     asked = [
         name
@@ -200,6 +204,7 @@ def choose(
         stability=steady,
         seconds=time.perf_counter() - start,
         partitions=np.array(partitions, dtype=np.int32) if keep_partitions else None,
+        kept=Kept([graph.alone() for graph in graphs], partitions, of_graph) if include is not None else None,
     )
 
 

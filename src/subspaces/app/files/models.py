@@ -47,6 +47,7 @@ OURS = {
     "representation.two_scale": "TwoScale",
     "kernels.scaling": "Scaling",
     "selection.count": "ClusterCount",
+    "selection.hints": "Hints",
     "selection.result": "RunnerUp Selection Trial",
 }
 """Classes of this package, by module, that fitted models are made of beside the methods themselves."""
@@ -62,11 +63,12 @@ OTHERS = (
 _CLASSES = {f"subspaces.{module}.{name}" for module, names in OURS.items() for name in names.split()}
 _CLASSES |= {f"{method.module}.{method.class_name}" for method in METHODS if method.kind in SHALLOW}
 _KEYS = {"builtins.str", "builtins.int", "builtins.float", "builtins.bool"}
+_TUPLES = (".Factors", ".PermutedFactors", ".Hints")
 _NUMBERS = {f"numpy.{name}" for name in ("bool", "bool_", "float32", "float64", "int32", "int64", "str_")}
 _ALLOWED = {
     "DictNode": {"builtins.dict"},
     "ListNode": {"builtins.list"},
-    "TupleNode": {"builtins.tuple", *(name for name in _CLASSES if name.endswith((".Factors", ".PermutedFactors")))},
+    "TupleNode": {"builtins.tuple", *(name for name in _CLASSES if name.endswith(_TUPLES))},
     "JsonNode": {"builtins.str"},
     "TypeNode": _KEYS | _NUMBERS,
     "NdArrayNode": {"numpy.ndarray", *_NUMBERS},

@@ -1,0 +1,179 @@
+"""A few known labels, links and answers: they decide what the samples alone do not."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+
+from subspaces import SubspaceClustering
+from subspaces.datasets import make_subspaces
+
+
+@pytest.fixture(scope="module")
+def nested():
+    """Three far groups of three near ones each: 3 and 9 are both right."""
+    rng = np.random.default_rng(0)
+    far, near = rng.normal(size=(3, 8)) * 30, rng.normal(size=(9, 8)) * 1.6
+    fine = np.repeat(np.arange(9), 20)
+    X = far[fine // 3] + near[fine] + rng.normal(size=(180, 8)) * 0.5
+    return X, fine
+
+
+def told(y, rows, unknown=None):
+    """Labels of these rows, everything else unknown."""
+    given = np.full(len(y), unknown, dtype=object)
+    given[rows] = [f"kind {c}" for c in y[rows]]
+    return given
+
+
+def as_found(a, b):
+    """Whether two labellings have the same groups."""
+    return len(set(zip(a.tolist(), b.tolist(), strict=True))) == len(set(a.tolist())) == len(set(b.tolist()))
+
+
+@pytest.fixture(scope="module")
+def fitted(nested):
+    return SubspaceClustering(effort="fast").fit(nested[0])
+
+
+@pytest.mark.parametrize("level", [1, 3])
+def test_labels_choose_the_level(nested, level):
+    """Whichever of two right answers the labels follow, all other samples get it; each unknown is unknown."""
+    X, fine = nested
+    y = fine // level
+    rows = np.random.default_rng(1).choice(180, 24, replace=False)
+    model = SubspaceClustering(effort="fast").fit(X, told(y, rows))
+    assert as_found(model.labels_, y)
+    names = {c: f"kind {y[model.labels_ == c][0]}" for c in set(model.labels_[rows].tolist())}
+    assert model.class_names_ == names
+    assert np.array_equal(np.flatnonzero(model.known_), np.sort(rows))
+    assert model.verdict_.startswith(f"24 known labels: {len(set(y))} groups fit them best; ")
+    assert np.array_equal(model.predict(X), model.labels_)
+    assert np.mean(model.predict(X + 1e-3) == model.labels_) > 0.9
+
+
+@pytest.mark.parametrize("unknown", [-1, None, np.nan, ""])
+def test_every_way_to_say_unknown(nested, unknown):
+    X, fine = nested
+    rows = np.arange(0, 180, 10)
+    model = SubspaceClustering(9, effort="fast").fit(X, told(fine, rows, unknown))
+    assert model.known_.sum() == 18
+    assert as_found(model.labels_, fine)
+
+
+def test_known_samples_keep_their_label_and_new_classes_stay(nested):
+    """A label against its surroundings is kept and moves nobody far; groups without a name keep their own cluster."""
+    X, fine = nested
+    rows = np.flatnonzero(np.isin(fine, (0, 1, 2)))[::4]
+    given = told(fine, rows)
+    given[rows[0]] = "kind 2"  # wrong
+    model = SubspaceClustering(effort="fast").fit(X, given)
+    assert model.class_names_[model.labels_[rows[0]]] == "kind 2"
+    named = np.isin(model.labels_, list(model.class_names_))
+    assert not named[fine > 2].any()
+    assert named[fine < 3].all()
+
+
+def test_links(nested, fitted):
+    X, fine = nested
+    first = [np.flatnonzero(fine == c)[0] for c in range(9)]
+    apart = [(first[c], first[d]) for c in range(9) for d in range(c) if c // 3 == d // 3]
+    assert as_found(SubspaceClustering(effort="fast").fit(X, cannot_link=apart).labels_, fine)
+    together = SubspaceClustering(effort="fast").fit(X, must_link=apart)
+    gain = adjusted_rand_score(fine // 3, together.labels_) - adjusted_rand_score(fine // 3, fitted.labels_)
+    assert gain > 0.2
+    assert together.verdict_.startswith("9 linked pairs: 3 groups fit them best")
+
+
+@pytest.mark.parametrize("level", [1, 3])
+def test_answers_choose_the_level(nested, fitted, level):
+    fine = nested[1]
+    y = fine // level
+    model = pickle.loads(pickle.dumps(fitted))  # the search is made again: it is not saved
+    for _ in range(6):
+        asked = model.questions(2)
+        model.answer([(i, j, bool(y[i] == y[j])) for i, j, _ in asked])
+    if level == 1:
+        assert as_found(model.labels_, y)
+    else:
+        assert adjusted_rand_score(y, model.labels_) - adjusted_rand_score(y, fitted.labels_) > 0.1
+    assert len(model.answers_) == 12
+    assert f"12 answers: {model.n_clusters_} groups fit them best" in model.verdict_
+
+
+def test_doubt_changes_nothing_and_is_not_asked_again(nested, fitted):
+    model = pickle.loads(pickle.dumps(fitted))
+    asked = model.questions(3)
+    assert len({(i, j) for i, j, _ in asked}) == 3
+    change = model.answer([(i, j, None) for i, j, _ in asked])
+    assert change.n_moved == 0
+    assert np.array_equal(model.labels_, fitted.labels_)
+    assert not {(i, j) for i, j, _ in asked} & {(i, j) for i, j, _ in model.questions(10)}
+
+
+def test_contradictions_are_shown(nested, fitted):
+    model = pickle.loads(pickle.dumps(fitted))
+    change = model.answer([(0, 1, True), (1, 2, True), (0, 2, False)])
+    assert change.contradictions == [(0, 2)]
+    assert change.not_followed == [(0, 2)]
+    assert "(0, 2)" in str(change)
+
+
+def test_full_labels_are_ignored_with_a_word(nested, fitted):
+    X, fine = nested
+    with pytest.warns(UserWarning, match="use a classifier"):
+        model = SubspaceClustering(effort="fast").fit(X, fine)
+    assert np.array_equal(model.labels_, fitted.labels_)
+    assert not model.known_.any()
+    assert model.verdict_ == fitted.verdict_
+    assert np.array_equal(clone(model).fit(X, np.full(180, -1)).labels_, fitted.labels_)
+
+
+def test_copies_of_rows_and_a_sample_of_many(monkeypatch):
+    """Known rows are looked at whatever the sample is; equal rows are one."""
+    from subspaces.selection import search
+
+    monkeypatch.setattr(search, "N_SEARCHED", 60)
+    X, y = make_subspaces(3, dimension=2, ambient=10, n_samples=40, noise=0.01, random_state=0)
+    X, y = np.concatenate([X, X[:20]]), np.concatenate([y, y[:20]])
+    rows = np.arange(0, 140, 9)
+    model = SubspaceClustering(effort="fast").fit(X, told(y, rows))
+    assert as_found(model.labels_, y)
+
+
+@pytest.mark.parametrize(
+    ("hints", "sentence"),
+    [
+        ({"y": [1, -1]}, r"y must have one entry for each of 180 samples"),
+        ({"y": ["a"] * 5 + [""] * 175}, "all 5 known samples are 'a'. Name a sample of another class"),
+        ({"y": [*range(9), *[-1] * 171]}, "got 9 classes and n_clusters=4. Ask for 9 or more"),
+        ({"must_link": [(0, 180)]}, r"from 0 to 179 in each pair; got \(0, 180\)"),
+        ({"cannot_link": [3, 4]}, r"cannot_link must be pairs of row numbers"),
+        ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(2, 0)]}, r"cannot_link has \(2, 0\), which must_link joins"),
+        ({"y": [1, 2, *[-1] * 178], "must_link": [(0, 1)]}, r"must_link joins row 0 \(1\) and row 1 \(2\)"),
+        ({"y": [1, 1, 2, *[-1] * 177], "cannot_link": [(0, 1)]}, "y calls both 1"),
+    ],
+)
+def test_bad_hints(nested, hints, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        SubspaceClustering(4).fit(nested[0], **hints)
+
+
+def test_bad_answers(fitted):
+    for answers in ([(0, 1)], [(0, 1, "yes")], [(0, 999, True)]):
+        with pytest.raises(ValueError, match="answers must"):
+            fitted.answer(answers)
+
+
+def test_a_told_model_is_saved_and_loaded(nested, tmp_path):
+    from subspaces.app.files.models import Reading, load_model, save_model
+
+    X, fine = nested
+    model = SubspaceClustering(effort="fast").fit(X, told(fine, np.arange(0, 180, 9)))
+    save_model(tmp_path / "told.skops", model, Reading(8))
+    loaded = load_model(tmp_path / "told.skops")[0]
+    assert loaded.verdict_ == model.verdict_
+    assert loaded.class_names_ == model.class_names_
+    assert np.array_equal(loaded.predict(X), model.labels_)
