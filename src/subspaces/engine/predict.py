@@ -28,7 +28,7 @@ from subspaces.utils.types import Array, Data, Labels, Sparse
 _BEYOND = 10.0  # times the largest training value beyond which nothing is known
 _CODED = 5  # coefficients of a new sample where the method keeps all
 _PREDICT_BYTES = 64 * 2**20  # new samples, or their kernel values with the training samples, held at a time
-_SPARSE_WIDTH = 256  # values per row of sparse samples, about
+_WIDTH = 128  # numbers held per new sample, at least: its candidates, its code, the values of a sparse one
 
 
 class Model(Protocol):
@@ -129,7 +129,7 @@ class ByTrainingPoints:
         if self.X is not None and self.row_hashes is not None:
             place = new_samples.find_training_points(X, self.X, self.row_hashes)
         out[place >= 0] = known[place[place >= 0]]
-        width = _SPARSE_WIDTH if sparse.issparse(X) else X.shape[1]
+        width = _WIDTH if sparse.issparse(X) else max(_WIDTH, X.shape[1])
         new = np.flatnonzero(place < 0)
         for start, stop in row_blocks(len(new), 8 * width, _PREDICT_BYTES):
             points = X[new[start:stop]]

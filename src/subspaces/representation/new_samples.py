@@ -34,6 +34,7 @@ from subspaces.utils.types import Array, Data, Labels, Sparse
 RULES = ("residual", "neighbors", "network")
 
 _CANDIDATES, _PER_KEPT = 20, 4  # nearest training samples that a new sample is coded with, at least and per one kept
+_TOGETHER = 32  # new samples among whose candidates all kernel values are computed, where batches of few are not
 _KEY_BYTES = 8 * 2**20  # kernel values between new and training samples held at a time: they stay in cache
 
 
@@ -151,9 +152,10 @@ def neighbor_codes(
             codes[~target.any(axis=1)] = 0
         return largest_of_few(near, codes, n_nonzero)
 
-    step = row_blocks(n_new, 8 * (n_candidates + 1) * (train.shape[1] if in_batches else n_candidates))
+    size = 8 * (n_candidates + 1) * max(train.shape[1], n_candidates)
+    blocks = row_blocks(n_new, size) if in_batches else row_blocks(n_new, 1, _TOGETHER)
     with one_thread("blas"):
-        parts = map_blocks(one_block, step)
+        parts = map_blocks(one_block, blocks)
     counts, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     indptr = np.concatenate([[0], np.cumsum(counts)])
     return sparse.csr_array((values, columns, indptr), shape=(n_new, n))
