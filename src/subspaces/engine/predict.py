@@ -20,7 +20,7 @@ from subspaces.representation.inverse import penalty
 from subspaces.spectral.embedding import unit_rows
 from subspaces.utils.blocks import row_blocks
 from subspaces.utils.cells import Cells
-from subspaces.utils.ordering import rows_of
+from subspaces.utils.ordering import distinct_rows, rows_of
 from subspaces.utils.process import warn_caller
 from subspaces.utils.ties import first_largest
 from subspaces.utils.types import Array, Data, Labels, Sparse
@@ -147,9 +147,19 @@ class ByTrainingPoints:
         if train is None:
             codes = new_samples.strongest_values(np.asarray(X), n_kept)
         else:
+            # copies would take the places of other candidates; the cells have none
+            may_copy = self.cells is None and self.row_hashes is not None
+            rows = distinct_rows(self.row_hashes).rows if may_copy else np.arange(n)
             codes = new_samples.neighbor_codes(
-                X, train, self.kernel, self._penalty(), n_kept, affine=self.affine, cells=self.cells
+                X,
+                train if len(rows) == n else train[rows],
+                self.kernel,
+                self._penalty(),
+                n_kept,
+                affine=self.affine,
+                cells=self.cells,
             )
+            codes = sparse.csr_array((codes.data, rows[codes.indices], codes.indptr), shape=(X.shape[0], n))
         lost = np.flatnonzero(np.diff(codes.indptr) == 0)
         if len(lost) == 0:
             return codes
