@@ -19,7 +19,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import measured
 from _automatic.sets import Set, all_sets
-from _number.fit import family_of
+from _number.sets import family_of
 from subspaces import KTRR
 from subspaces.spectral.partition import cut_by_modularity, distinct_communities
 
@@ -62,7 +62,7 @@ def main() -> None:
     for data in all_sets(FOLDER):
         scores.append(judged(data))
         kinds.append(data.kind)
-        families.append(family_of({"name": data.name, "kind": data.kind, "family": data.family}))
+        families.append(family_of(data))
         print(data.name, *(f"{share}: {row[2]:.3f}" for share, row in zip(SHARES, scores[-1], strict=True)), flush=True)
     table, kind, family = np.array(scores), np.array(kinds), np.array(families)
     chosen = np.array([best(table[family != one]) for one in family])

@@ -1,8 +1,9 @@
 """Confidence that is a probability: weights fitted to labelled sets, judged on families of sets that were left out.
 
-    SUBSPACES_DATA=folder python benchmarks/confidence.py --more folder            # features, fit, table, plot
-    python benchmarks/confidence.py --more folder --write                          # src/subspaces/engine/calibrated.py
+    SUBSPACES_DATA=folder python benchmarks/confidence.py --more folder            # features, fit, table, weights
     python benchmarks/confidence.py --more folder --part 0/2                       # only features of every second set
+
+The weights printed, fitted to all sets, are `BY_GRAPH` and `BY_SEARCH` of subspaces/engine/confidence.py.
 
 A label is right if the point has the class that most points of its cluster have. Every second set is clustered with
 its number of classes given, the others with the number found. Points that are one piece, cut into 2 to 8, have classes
@@ -16,22 +17,26 @@ import os
 import warnings
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import measured
 from _automatic.sets import Set, all_sets
-from _number import fit, nulls
+from _number.sets import family_of, noise
 from subspaces import SubspaceClustering
+from subspaces.engine import confidence
 from subspaces.engine.confidence import graph_features, memberships, probability_right, search_features
 
 HERE = Path(__file__).resolve()
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", HERE.parents[2] / "shared" / "data"))
 STORE = HERE.parent / "results" / "confidence"
-FITTED = HERE.parents[1] / "src" / "subspaces" / "calibrated.py"
 MOST = 400
 """Points of a set that count, so that large sets do not decide alone."""
+WEIGHTS = {"null": 0.35, "motion": 0.4, "plane": 0.7}
+"""Of a set in the fit, by its kind; 1 for others."""
+N_FOLDS = 12
 
 
 def features_of(data: Set, i: int) -> dict[str, Any] | None:
@@ -69,36 +74,38 @@ def features_of(data: Set, i: int) -> dict[str, Any] | None:
     with np.load(file) as arrays:
         if not len(arrays["right"]):
             return None
-        return {**arrays, "name": data.name, "kind": fit.kind_of(data), "family": data.family}
+        null = data.name.startswith("null/")
+        kind, family = ("null", data.name.split("-")[0]) if null else (data.kind, family_of(data))
+        return {**arrays, "name": data.name, "kind": kind, "family": family}
 
 
 def weights_of(rows: list[dict[str, Any]], n_columns: int) -> np.ndarray:
     """Logistic regression, every set with the same weight."""
     X = np.vstack([row["features"][:, :n_columns] for row in rows])
     y = np.concatenate([row["right"] for row in rows])
-    w = np.concatenate(
-        [np.full(len(row["right"]), fit.WEIGHTS.get(row["kind"], 1.0) / len(row["right"])) for row in rows]
-    )
+    w = np.concatenate([np.full(len(row["right"]), WEIGHTS.get(row["kind"], 1.0) / len(row["right"])) for row in rows])
     scale = X.std(axis=0)
     model = LogisticRegression(C=10.0, max_iter=5000).fit(X / scale, y, sample_weight=w * len(y) / w.sum())
     return np.concatenate([model.coef_[0] / scale, model.intercept_])
 
 
 def by_weights(row: dict[str, Any], weights: np.ndarray) -> np.ndarray:
-    from subspaces.engine import calibration
-
     name = "BY_GRAPH" if len(weights) == 6 else "BY_SEARCH"
-    before = getattr(calibration, name)
-    setattr(calibration, name, tuple(weights))
-    try:
+    with patch.object(confidence, name, tuple(weights)):
         return probability_right(row["features"][:, : len(weights) - 1], row["sizes"])
-    finally:
-        setattr(calibration, name, before)
+
+
+def folds_of(rows: list[dict[str, Any]]) -> np.ndarray:
+    """Fold of every set; those of one family are left out together."""
+    families = sorted({row["family"] for row in rows})
+    np.random.default_rng(0).shuffle(families)
+    fold = {family: i % N_FOLDS for i, family in enumerate(families)}
+    return np.array([fold[row["family"]] for row in rows])
 
 
 def left_out(rows: list[dict[str, Any]], n_columns: int) -> list[np.ndarray]:
-    folds, found = fit.folds_of(rows), [np.zeros(0)] * len(rows)
-    for fold in range(fit.N_FOLDS):
+    folds, found = folds_of(rows), [np.zeros(0)] * len(rows)
+    for fold in range(N_FOLDS):
         weights = weights_of([row for row, f in zip(rows, folds, strict=True) if f != fold], n_columns)
         for i in np.flatnonzero(folds == fold):
             found[i] = by_weights(rows[i], weights)
@@ -129,39 +136,23 @@ def print_table(rows: list[dict[str, Any]]) -> None:
         print(f"<!-- farthest: {told} -->")
 
 
-def as_module(by_graph: np.ndarray, by_search: np.ndarray) -> str:
-    numbers = [", ".join(f"{value:.4g}" for value in weights) for weights in (by_graph, by_search)]
-    return f'''"""Weights that labelled data sets gave, written by ``benchmarks/confidence.py``."""
-
-from __future__ import annotations
-
-BY_GRAPH = ({numbers[0]})
-"""Of a label: walk, support, weight that stays in its cluster, mean return of the splits, log k; constant."""
-
-BY_SEARCH = ({numbers[1]})
-"""The same after a search, then consensus of the settings, agreement of the winner, its stability; constant."""
-'''
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--more", type=Path, help="folder of NAME.npz with X and y, and INDEX.csv with family")
-    parser.add_argument("--write", action="store_true", help="write the weights fitted to all sets into the package")
+    parser.add_argument("--more", type=Path, help="folder of NAME.npz with X and y")
     parser.add_argument(
         "--part", default="0/1", help="i/n: only features of every n-th set, for processes side by side"
     )
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    fit.read_index(arguments.more)
     number, parts = map(int, arguments.part.split("/"))
-    data = list(enumerate([*all_sets(FOLDER, arguments.more), *nulls.draws(2)]))
+    data = list(enumerate([*all_sets(FOLDER, arguments.more), *(data for _, data in noise(2))]))
     found = [features_of(one, i) for i, one in data if i % parts == number]
     rows = [row for row in found if row is not None]
     if parts == 1:
         with measured.kept("confidence", folders=measured.SEARCH):
             print_table(rows)
-        if arguments.write:
-            FITTED.write_text(as_module(weights_of(rows, 5), weights_of(rows, 8)))
+        for name, n_columns in (("BY_GRAPH", 5), ("BY_SEARCH", 8)):
+            print(f"{name} = ({', '.join(f'{value:.4g}' for value in weights_of(rows, n_columns))})")
 
 
 if __name__ == "__main__":

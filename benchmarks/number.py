@@ -1,97 +1,206 @@
-"""The number of clusters: weights fitted to labelled sets, judged on families of sets that were left out.
+"""The number of clusters: the rule beside plain ones on sets with labels, its ranges, and what it says of noise.
 
-    SUBSPACES_DATA=folder python benchmarks/number.py --more folder           # features, fit, table, constants
-    python benchmarks/number.py --more folder --write                         # writes src/subspaces/selection/fitted.py
-    python benchmarks/number.py --drills 100                                  # one piece, two or many subspaces
-    python benchmarks/number.py --rivals --more folder                        # the table with rivals beside
+    SUBSPACES_DATA=folder python benchmarks/number.py                  # everything, a quarter of an hour
+    python benchmarks/number.py --more folder                          # with your own NAME.npz (X, y)
+    python benchmarks/number.py --part 0/2                             # only computes every second set
 
-Features are kept in benchmarks/results/number and not computed again. Everything printed about "left out" was computed
-with weights that saw no set of the same family.
+No label is looked at by any rule. Two constants have the unit of what they weigh, the slopes `ABOVE` and `BELOW` of
+:mod:`subspaces.selection.count`; they are chosen again for every family on all others, and judged on it. Tables go to
+docs/measured/number*.json; what was found on a set is kept in benchmarks/results/number and not computed again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import warnings
+from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.cluster import HDBSCAN
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
 
 import measured
-from _automatic.sets import Set, all_sets
-from _number import drills, fit, nulls, rivals
+from _automatic.sets import Set
+from _number.sets import family_of, known, noise
+from subspaces import KTRR, SubspaceClustering
 from subspaces.selection import count
-from subspaces.selection.candidates import AUTO, tried_on
-from subspaces.selection.graphs import Candidate, Method, candidates_of
-from subspaces.utils.process import one_thread, quiet
 
 HERE = Path(__file__).resolve()
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", HERE.parents[2] / "shared" / "data"))
 STORE = HERE.parent / "results" / "number"
-FITTED = HERE.parents[1] / "src" / "subspaces" / "selection" / "fitted.py"
-GIVEN = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "affine", "assign_labels"), AUTO)
+RULES = {
+    "ours": "**SubspaceClustering**",
+    "plain": "one plain KTRR, modularity",
+    "natural": "median natural number, then the search",
+    "hdbscan": "HDBSCAN",
+    "given": "the number given",
+}
+OWN = (count.ABOVE, count.BELOW)
+SLOPES = [OWN, *product((0.1, 0.15, 0.2, 0.3, 0.4), (0.0, 0.05, 0.1, 0.15, 0.2))]
+"""Of ABOVE and BELOW; of equally good ones the first are taken."""
+Row = dict[str, Any]
 
 
-def evidence(graphs: list[Candidate], n_features: int, references: np.ndarray) -> dict[str, np.ndarray]:
-    """Features of the splits and of the levels of one set, and what is true of each split."""
-    free = [np.maximum(graph.communities, 0) for graph in graphs]
-    deciding = count.most_supported(graphs)
-    chosen, own = [graphs[i] for i in deciding], [free[i] for i in deciding]
-    candidates, agreement, separation, border = count._judged_numbers(chosen, 0, count._FINE)
-    pieces = count.fine_pieces(chosen[0].W)
-    tree = count.merged([graph.W for graph in chosen], pieces)
-    together = count._kept_together(tree, pieces, own)
-    return {
-        "split": count.split_features(tree, together, n_features),
-        "true": np.array([fit.split_truth(tree, pieces, y) for y in references]),
-        "merges": tree.merges,
-        "sizes": tree.sizes,
-        "candidates": candidates,
-        "agreement": agreement,
-        "separation": separation,
-        "border": border,
-        "numbers": np.array(sorted({int(y.max()) for y in references})),
-    }
-
-
-def features_of(data: Set) -> dict[str, Any]:
-    """As :func:`evidence`, kept in a file."""
-    file = STORE / f"{data.name.replace('/', '__')}.npz"
+def row_of(data: Set, family: str) -> Row:
+    """What every rule finds on one set; kept in a file."""
+    file = STORE / f"{data.name.replace('/', '__')}.json"
     if not file.exists():
-        tried = tried_on(data.X, GIVEN, neighbors=True)
-        with quiet(), one_thread("blas"):
-            found = evidence(candidates_of(data.X, tried, Method()), data.X.shape[1], data.references)
         STORE.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(file, **found)
-    with np.load(file) as arrays:
-        return {**arrays, "name": data.name, "kind": fit.kind_of(data), "family": data.family}
+        file.write_text(json.dumps(found_on(data)))
+    return json.loads(file.read_text()) | {"name": data.name, "family": family, "numbers": data.numbers}
+
+
+def found_on(data: Set) -> Row:
+    model = SubspaceClustering().fit(data.X)
+    found = model.selection_.n_clusters
+    row: Row = {name: getattr(found, name) for name in ("estimate", "low", "high", "evidence", "are_shapes")}
+    row |= {name: getattr(found, name).tolist() for name in ("candidates", "agreement", "best_agreement")}
+    row["communities"] = float(np.median(found.natural))
+    row |= {"confidence": float(model.confidence_.mean()), "purity": purity(data, model.labels_)}
+    row["ours"] = scored(data, model.labels_)
+    if data.numbers == [1]:
+        return row
+    wide = data.kind == "images, spectra, genes"
+    plain = KTRR(None, assign_labels="modularity", reg=0.1, n_nonzero=5 if wide else 20,
+                 scaling="unit" if wide else "standard").fit(data.X)  # fmt: skip
+    natural = SubspaceClustering(max(1, round(row["communities"]))).fit(data.X)
+    dense = HDBSCAN(copy=True).fit(data.X if wide else StandardScaler().fit_transform(data.X))
+    given = [scored(data, SubspaceClustering(k).fit(data.X).labels_) for k in data.numbers]
+    row |= {"plain": scored(data, plain.labels_), "natural": scored(data, natural.labels_)}
+    return row | {"hdbscan": scored(data, dense.labels_), "given": max(given, key=lambda pair: pair[1])}
+
+
+def scored(data: Set, labels: np.ndarray) -> tuple[int, float]:
+    """Number of clusters and adjusted Rand index, of the reference that suits best; noise does not count."""
+    index = [adjusted_rand_score(y[y > 0], labels[y > 0]) for y in data.references]
+    return max(1, len(set(labels.tolist()) - {-1})), float(max(index))
+
+
+def purity(data: Set, labels: np.ndarray) -> float:
+    """Share of the samples that have the class most frequent in their cluster."""
+    shares = []
+    for y in data.references:
+        pairs = np.zeros((labels.max() + 1, y.max() + 1))
+        np.add.at(pairs, (labels[y > 0], y[y > 0]), 1.0)
+        shares.append(pairs.max(axis=1).sum() / pairs.sum())
+    return float(max(shares))
+
+
+def off(row: Row, k: int) -> float:
+    """|log| of the ratio to the nearest number of classes."""
+    return float(np.abs(np.log(k / np.array(row["numbers"]))).min())
+
+
+def within(row: Row, k: int, share: float) -> bool:
+    return any(abs(k - true) <= share * true + 1e-9 for true in row["numbers"])
+
+
+def by_family(rows: list[Row]) -> dict[str, list[Row]]:
+    families = dict.fromkeys(row["family"] for row in rows)
+    return {family: [row for row in rows if row["family"] == family] for family in families} | {"all": rows}
+
+
+def rules_table(rows: list[Row]) -> None:
+    print("| within 10 %, within 30 %, mean log ratio, ARI | sets | " + " | ".join(RULES.values()) + " |")
+    print("|---" * (2 + len(RULES)) + "|")
+    for family, part in by_family(rows).items():
+        cells = []
+        for rule in RULES:
+            ks, index = [row[rule][0] for row in part], np.mean([row[rule][1] for row in part])
+            near = [np.mean([within(*pair, share) for pair in zip(part, ks, strict=True)]) for share in (0.1, 0.3)]
+            far = np.mean([off(*pair) for pair in zip(part, ks, strict=True)])
+            counted = f"{near[0]:.0%}, {near[1]:.0%}, {far:.2f}, " if rule != "given" else ""
+            cells.append(f"{counted}{index:.3f}")
+        print(f"| {family} | {len(part)} | " + " | ".join(cells) + " |")
+
+
+def ranges_table(rows: list[Row]) -> None:
+    print("| family | range holds the number | median high / low | confidence − purity | gap, steady, none |")
+    print("|---|---|---|---|---|")
+    for family, part in by_family(rows).items():
+        holds = np.mean([any(row["low"] <= k <= row["high"] for k in row["numbers"]) for row in part])
+        wide = np.median([row["high"] / row["low"] for row in part])
+        sure = np.mean([row["confidence"] - row["purity"] for row in part])
+        print(f"| {family} | {holds:.0%} | {wide:.2f} | {sure:+.3f} | {verdicts(part)} |")
+
+
+def verdicts(rows: list[Row]) -> str:
+    how_often = Counter(row["evidence"] for row in rows)
+    return ", ".join(str(how_often[evidence]) for evidence in ("gap", "steady", "none"))
+
+
+def noise_table(rows: list[Row]) -> None:
+    print("| one piece | draws | gap, steady, none | most often, if not one |\n|---|---|---|---|")
+    for kind, part in by_family(rows).items():
+        wrong = Counter(row["estimate"] for row in part if row["estimate"] > 1)
+        print(f"| {kind} | {len(part)} | {verdicts(part)} | {', '.join(str(k) for k, _ in wrong.most_common(3))} |")
+
+
+def number_with(row: Row, above: float, below: float) -> int:
+    """The number with other slopes; where gaps decided, they still do."""
+    candidates, agreement = np.array(row["candidates"]), np.array(row["agreement"])
+    away = np.log(candidates / max(1.0, row["communities"]))
+
+    def best(values: np.ndarray, above: float, below: float) -> int:
+        return int(np.argmax(values - np.where(away > 0, above, below) * np.abs(away)))
+
+    if row["evidence"] == "gap":
+        by_gaps = candidates[best(agreement, *OWN)] != row["estimate"]
+        return row["estimate"] if by_gaps else int(candidates[best(agreement, above, below)])
+    steadiest = np.array(row["best_agreement"])
+    steady = row["evidence"] == "steady"
+    return int(candidates[best(steadiest, above, 0.0 if row["are_shapes"] else below)]) if steady else 1
+
+
+def slopes_table(rows: list[Row]) -> None:
+    """Mean |log ratio| of each family with the slopes of the package, and with those that the others ask for."""
+    families = {family: part for family, part in by_family(rows).items() if family != "all"}
+    table = np.array([[np.mean([off(r, number_with(r, *s)) for r in part]) for s in SLOPES]
+                      for part in families.values()])  # fmt: skip
+    print("| mean log ratio | as in the package | left out | slopes that the others ask for |\n|---|---|---|---|")
+    left_out = []
+    for i, family in enumerate(families):
+        chosen = int(np.delete(table, i, axis=0).mean(axis=0).argmin())
+        left_out.append(table[i, chosen])
+        print(f"| {family} | {table[i, 0]:.2f} | {left_out[-1]:.2f} | {SLOPES[chosen][0]}, {SLOPES[chosen][1]} |")
+    best = SLOPES[int(table.mean(axis=0).argmin())]
+    print(f"| mean of the families | {table[:, 0].mean():.2f} | {np.mean(left_out):.2f} | {best[0]}, {best[1]} |")
+
+
+def sets_table(rows: list[Row]) -> None:
+    rules = [rule for rule in RULES if rule != "ours"]
+    print("| set | classes | found | evidence | ARI | " + " | ".join(RULES[rule] for rule in rules) + " |")
+    print("|---" * (5 + len(rules)) + "|")
+    for row in sorted(rows, key=lambda row: (row["family"], row["name"])):
+        others = " | ".join(f"{k}: {index:.2f}" for k, index in (row[rule] for rule in rules))
+        classes = " or ".join(map(str, row["numbers"]))
+        found = f"{row['ours'][0]} ({row['low']} to {row['high']}) | {row['evidence']} | {row['ours'][1]:.2f}"
+        print(f"| {row['name']} | {classes} | {found} | {others} |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--more", type=Path, help="folder of NAME.npz with X and y, and INDEX.csv with family")
-    parser.add_argument("--write", action="store_true", help="write the weights fitted to all sets into the package")
-    parser.add_argument("--rivals", action="store_true", help="eigengap, HDBSCAN, Leiden, silhouette and gap beside")
-    parser.add_argument("--drills", type=int, help="only so many draws of data that are one piece, or two, or many")
-    parser.add_argument("--kinds", nargs="*", default=(), help="of the drills: these only")
+    parser.add_argument("--more", type=Path, help="folder of NAME.npz with X and y")
+    parser.add_argument("--part", default="0/1", help="i/n: compute only every n-th set, for processes side by side")
     arguments = parser.parse_args()
-    if arguments.drills:
-        with measured.kept("number_drills", folders=measured.SEARCH):
-            return drills.print_table(arguments.drills, arguments.kinds, print)
     warnings.simplefilter("ignore")
-    data = [*all_sets(FOLDER, arguments.more), *nulls.draws()]
-    fit.read_index(arguments.more)
-    rows = [features_of(one) for one in data]
-    left_out = fit.left_out(rows)
-    with measured.kept("number", folders=measured.SEARCH):
-        fit.print_table(left_out)
-    if arguments.rivals:
-        with measured.kept("number_rivals", folders=measured.SEARCH):
-            rivals.print_table(data, left_out, STORE)
-    if arguments.write:
-        FITTED.write_text(fit.as_module(*fit.fitted(rows), fit.mass_for(left_out)))
+    number, parts = map(int, arguments.part.split("/"))
+    sets = [*((family_of(data), data) for data in known(FOLDER, arguments.more)), *noise()]
+    rows = [row_of(data, family) for i, (family, data) in enumerate(sets) if i % parts == number]
+    pieces, real = ([row for row in rows if (row["numbers"] == [1]) == one] for one in (True, False))
+    tables = {"": rules_table, "_ranges": ranges_table, "_slopes": slopes_table, "_sets": sets_table}
+    for name, table in tables.items() if parts == 1 else ():
+        with measured.kept(f"number{name}", folders=measured.SEARCH):
+            table(real)
+    if parts == 1:
+        with measured.kept("number_noise", folders=measured.SEARCH):
+            noise_table(pieces)
 
 
 if __name__ == "__main__":

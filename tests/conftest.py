@@ -74,3 +74,16 @@ def data_home() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data: the folder {folder} does not exist; set SUBSPACES_DATA to the one that holds it")
     return folder
+
+
+@pytest.fixture(scope="package")
+def client():
+    """Two workers of Dask for all tests of a folder."""
+    from subspaces.distributed import connect
+
+    dask = pytest.importorskip("dask", reason="Dask is not installed: pip install subspaces[dask]")
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install subspaces[dask]")
+    # Dask gives a worker up that is down when it looks again, 15 s after it was killed: also for the second time
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})
+    with patient, connect(n_workers=2) as client:
+        yield client

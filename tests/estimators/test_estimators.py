@@ -14,12 +14,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from method_data import ESTIMATORS, union_of_subspaces
 from subspaces import KTRR
 from subspaces.engine.plan import STAGES
+from subspaces.spectral.partition import PARTITIONS
 
 ALL = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]
 # SC is here to be compared with: it looks at distances, and points of two subspaces may be close
 RECOVERING = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items() if name != "sc"]
 UNREPRESENTED = ("sc", "lsa", "tsc")  # no point is written as a combination of others
-PARTITIONS = ("kmeans", "cluster_qr", "discretize", "modularity")
 
 
 @pytest.fixture

@@ -73,6 +73,7 @@ def test_column_graph_is_a_full_sort(n, n_nonzero, by, rng):
     C = random_coefficients(n, rng)
     T = truncate(from_dense(C), n_nonzero, by=by)
     check_form(T, n, np.float64)
+    assert T.indices.dtype == np.int32
     assert_array_equal(T.toarray(), by_full_sort(C, n_nonzero, by))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.datasets import load_digits, load_iris, load_wine
 
 from subspaces import KTRR, TRR, SubspaceClustering, registry
+from subspaces.spectral.partition import PARTITIONS
 
 METHODS = registry.names(*registry.SHALLOW)
 STORE = Path(__file__).parent / "labels.npz"
@@ -60,7 +61,7 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
     **{f"{name}, grid": ("grid", lambda name=name: small(name, 6)) for name in METHODS if name not in _NOT_ON_THE_GRID},
     **{
         f"{cut}, {data}": (data, lambda cut=cut: KTRR(10, assign_labels=cut, scaling="unit"))
-        for cut in ("kmeans", "cluster_qr", "discretize", "modularity")
+        for cut in PARTITIONS
         for data in ("grid", "digits")
     },
     **{f"two scales, {data}": (data, lambda: KTRR(10, solver="two_scale")) for data in ("subspaces", "grid", "digits")},

@@ -60,9 +60,10 @@ def test_signed_rank_is_exact_up_to_50_pairs(rng):
     assert signed_rank(a, a) == (0.0, 1.0, 9, True)
     assert signed_rank(range(1, 51), np.zeros(50))[1:] == (2 / 2**50, 50, True)
     assert not signed_rank(range(1, 52), np.zeros(51)).exact
-    tied = signed_rank(np.round(rng.normal(0.5, size=40), 1), np.zeros(40))
-    assert not tied.exact
-    assert 0 < tied.pvalue < 1
+    for differences in (np.repeat([-1, 2, 3, 4], 10), np.arange(40)):  # ties, or a zero, of too many to count
+        found = signed_rank(differences, np.zeros(40))
+        assert not found.exact
+        assert 0 < found.pvalue < 1
 
 
 def test_holm():
@@ -114,6 +115,7 @@ def test_scikit_posthocs_is_asked_for(monkeypatch, rng):
         (lambda: signed_rank([1, 2], [1]), "must be pairs; got 2 and 1"),
         (lambda: friedman(np.ones((4, 2)), list("ab")), "Use signed_rank for two methods"),
         (lambda: friedman(np.ones((4, 3)), list("ab")), "one name for each"),
+        (lambda: friedman(np.ones((1, 3)), list("abc")), "two data sets or more"),
         (lambda: friedman(np.full((4, 3), np.nan), list("abc")), "must be finite"),
         (lambda: friedman(np.ones((4, 3)), list("abc"), best="most"), "best must be max or min; got 'most'"),
     ],

@@ -126,6 +126,8 @@ def imports_of(path):
                 found[at_once] |= {name.name.split(".")[0] for name in child.names}
             elif isinstance(child, ast.ImportFrom) and child.level == 0:
                 found[at_once].add(str(child.module).split(".")[0])
+            elif isinstance(child, ast.Call) and ast.unparse(child.func) == "imported":
+                found[at_once].add(child.args[1].value.split(".")[0])
             elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
                 visit(child, at_once and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
 

@@ -300,6 +300,7 @@ def test_every_member_is_in_the_gallery_once_and_the_surest_find_room(content, m
         assert [item.index for item in view.typical] == typical
         rest = [item.index for item in view.members if item.index not in typical]
         assert {item.index for item in few.members} == {*typical, *rest[:5]}
+        assert (view.n_hidden, few.n_hidden) == (0, 6)
 
 
 def test_images_keep_within_their_room(no_plots, monkeypatch, rng):
@@ -440,6 +441,7 @@ def test_next_commands_keep_what_was_typed(content):
 
 def test_next_commands_only_where_they_make_sense(content):
     assert _next.next_steps(content) == []  # from Python
+    assert "model.labels_at(" in _next.python_steps(content)
     assert steps_of(content, "subspaces cluster - -k 3") == {}
     titles = set(steps_of(content, "subspaces cluster cube.hdr --image -o map.hdr -k 3"))
     assert not titles & {"Label new points", "Try it with your own hands", "Keep the result as a table"}

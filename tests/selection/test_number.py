@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def counted(agreement, natural, estimate=2, evidence="none", best=None, **change
     candidates = np.arange(2, len(agreement) + 2)
     best = agreement if best is None else np.asarray(best, dtype=float)
     low, high = changed.pop("low", estimate), changed.pop("high", estimate)
-    natural = np.full(3, natural)
+    natural = np.array([1, natural, natural, natural, 99])
     return ClusterCount(estimate, low, high, evidence, candidates, agreement, best, natural, **changed)
 
 
@@ -36,7 +37,7 @@ def unequal(sizes, n_features, seed):
     return (rng.normal(size=(len(y), n_features)) + centres[y])[order], y[order]
 
 
-@pytest.mark.parametrize("k", [3, 6, 12])
+@pytest.mark.parametrize("k", [3, 12])
 def test_unions_are_counted(k):
     X, _ = make_subspaces(k, 3, 30, 40, noise=0.01, random_state=k)
     found = choose(X).n_clusters
@@ -87,33 +88,162 @@ def test_groups_on_a_line(rng):
     assert model.n_clusters_ <= 3
 
 
+def decided(monkeypatch, agreement, natural=5, *, ties=(), returns=(), largest=0.5, n_features=9):
+    """Return what is counted where the cuts into two clusters and more agree, and are crossed back, like this."""
+    known = {}
+
+    def cuts_that_agree(values):
+        big = round(100 * largest)
+        cuts = {k: np.append(np.zeros(big, int), 1 + np.arange(100 - big) % (k - 1)) for k in range(2, len(values) + 2)}
+        known.update({id(labels): (value, value) for labels, value in zip(cuts.values(), values, strict=True)})
+        return cuts
+
+    by_modularity = cuts_that_agree(agreement) or {1: np.zeros(100, int)}
+    cuts = count._Cuts(by_modularity, cuts_that_agree(ties), dict(enumerate(returns, 2)))
+    monkeypatch.setattr(count, "most_supported", lambda graphs: [0])
+    monkeypatch.setattr(count, "_natural", lambda graph: natural)
+    monkeypatch.setattr(count, "_cuts", lambda graph, seed: cuts)
+    monkeypatch.setattr(count, "_agreement", lambda found: known.get(id(found[0]), (1, 1)) if found else (0, 0))
+    return count.count_clusters([SimpleNamespace(W=np.zeros((100, 100)))], n_features)
+
+
+THREE = {"ties": [1, 1, 0.8, 0.74], "returns": [0.12, 0.24, 0.3, 0.4]}
+"""Three clusters with gaps between them: a fourth is none, and the settings disagree on four and five."""
+ALIKE = [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("agreement", "changed", "found"),
+    [
+        ([0.5, 0.5, 0.5, 0.69], {"largest": 0.7}, (3, 3, 5, "gap")),  # the settings agree on no number
+        ([0.5, 0.5, 0.5, 0.69], {"returns": [0.12, 0.26, 0.3, 0.4]}, (5, 5, 5, "none")),  # three are no gap
+        ([0.5, 0.5, 0.5, 0.69], {"ties": [1, 1, 0.8, 0.76]}, (5, 5, 5, "none")),  # they agree on five nearly as well
+        ([0.5, 0.5, 0.5, 0.69], {"ties": ALIKE, "returns": [0.05, 0.09, 0.23, 0.4]}, (3, 3, 5, "gap")),  # none returns
+        ([0.5, 0.5, 0.5, 0.69], {"ties": ALIKE, "returns": [0.05, 0.09, 0.21, 0.4]}, (5, 5, 5, "none")),
+        ([0.5, 0.5, 0.5, 0.69], {"ties": ALIKE, "returns": [0.05, 0.11, 0.25, 0.4]}, (5, 5, 5, "none")),
+        ([0.5, 0.5, 0.5, 0.69], {"ties": ALIKE, "returns": [0.12, 0.05, 0.2, 0.4]}, (5, 5, 5, "none")),
+        ([0.5, 0.5, 0.5, 0.69], {"ties": ALIKE, "returns": [0.12] * 4}, (5, 5, 5, "gap")),  # nothing is finer
+        ([0.5, 0.5, 0.5, 0.69], {"ties": [1, 0.7, 0.7, 0.4], "returns": [0.12] * 3 + [0.4]}, (4, 4, 5, "gap")),
+        ([0.5, 0.5, 0.5, 0.71], {"largest": 0.7}, (5, 5, 5, "none")),  # a few outliers beside five clusters
+        ([0.5, 0.5, 0.5, 0.71], {"largest": 0.61}, (5, 5, 5, "none")),
+        ([0.5, 0.5, 0.5, 0.71], {"largest": 0.59}, (3, 3, 5, "gap")),
+        ([0.5, 0.5, 0.5, 0.94], {}, (3, 3, 5, "gap")),  # three: 1 less 0.1 log(5/3), 0.949
+        ([0.5, 0.5, 0.5, 0.96], {}, (5, 5, 5, "gap")),
+        ([0.5, 0.8, 0.5, 0.5], {"largest": 0.7}, (3, 3, 3, "gap")),  # both say three
+        ([0.3, 0.3, 0.5, 0.5, 0.6, 0.6, 0.6], {}, (3, 3, 6, "gap")),  # the range ends at twice the number of the gaps
+        ([0.6, 0.2, 0.2, 0.2], {}, (3, 2, 3, "gap")),  # and holds that number
+        ([], {"ties": ()}, (1, 1, 1, "none")),  # that all have one community is no agreement
+        ([0.5, 0.5, 0.5, 0.91], {"ties": ()}, (5, 5, 5, "gap")),
+        ([0.5, 0.5, 0.5, 0.89], {"ties": ()}, (5, 5, 5, "none")),
+        ([0.5, 0.69, 0.62, 0.8], {"ties": ()}, (5, 5, 5, "none")),
+        ([0.5, 0.73, 0.69, 0.8], {"ties": ()}, (5, 3, 5, "none")),
+    ],
+)
+def test_gaps_and_agreement_decide(monkeypatch, agreement, changed, found):
+    number = decided(monkeypatch, agreement, **{**THREE, **changed})
+    assert (number.estimate, number.low, number.high, number.evidence) == found
+
+
+@pytest.mark.parametrize(("n_features", "found"), [(3, (2, "steady")), (4, (1, "none"))])
+def test_shapes_may_be_divided_by_ties(monkeypatch, n_features, found):
+    """In the plane a division that ties make counts as well, and a small number costs nothing."""
+    ties = {"ties": [0.6, 0.59, 0.58, 0.57], "returns": [0.5] * 4}
+    number = decided(monkeypatch, [0.5] * 4, **ties, n_features=n_features).tested(0.5)
+    assert (number.estimate, number.evidence) == found
+
+
 def test_without_a_gap_the_best_third_decide():
-    agreement = [0.5, 0.55, 0.6, 0.5]
-    found = counted(agreement, natural=4, estimate=4, best=[0.95, 0.7, 0.7, 0.6])
-    assert found.tested(0.01).evidence == "gap"
-    assert (found.tested(0.01).estimate, found.tested(0.5).estimate) == (4, 2)
-    assert found.tested(0.5).evidence == "steady"
-    weak = replace(found, best_agreement=0.6 * found.best_agreement).tested(0.1)
-    assert (weak.evidence, weak.estimate, weak.otherwise) == ("none", 1, 2)
-    assert replace(found, best_agreement=0.6 * found.best_agreement).tested(0.5).otherwise is None
+    found = counted([0.5, 0.55, 0.6, 0.5], natural=4, estimate=4, high=5, best=[0.95, 0.7, 0.7, 0.6])
+    gap, steady = found.tested(0.03), found.tested(0.031)
+    assert [(one.estimate, one.evidence) for one in (gap, steady)] == [(4, "gap"), (2, "steady")]
+    assert (gap.agreed, steady.agreed) == (0.6, 0.95)
+    tests = {
+        (0.31, 0.01): "gap",
+        (0.29, 0.01): "none",
+        (0.91, 0.2): "gap",
+        (0.91, 0.21): "steady",
+        (0.89, 0.2): "steady",
+    }
+    for (best, p_value), evidence in tests.items():
+        assert replace(found, best_agreement=np.full(4, best)).tested(p_value).evidence == evidence
+    for best, evidence in ((0.58, "steady"), (0.56, "none")):
+        weak = replace(found, best_agreement=np.array([best, 0.4, 0.4, 0.4]))
+        assert (weak.tested(0.2).evidence, weak.tested(0.2).otherwise) == (evidence, 2 if evidence == "none" else None)
+        assert weak.tested(0.21).otherwise is None
+
+
+def test_a_steady_division_is_also_that_of_random_parts():
+    """The product of its two agreements is 0.57 or more; its own counts twice where the other is not known."""
+    for agreed, stability, lasts in (
+        (0.95, 0.61, True),
+        (0.95, 0.59, False),
+        (0.76, np.nan, True),
+        (0.75, np.nan, False),
+    ):
+        steady = counted([0.1, 0.1], natural=2, high=3, evidence="steady", best=[agreed, 0.1])
+        found = steady.steadied(stability)
+        assert found is steady if lasts else (found.estimate, found.high, found.evidence) == (1, 2, "none")
+    gap = counted([0.9, 0.1], natural=2, evidence="gap")
+    assert gap.steadied(0.1) is gap
+
+
+def test_one_community_is_no_division():
+    one = ClusterCount(1, 1, 1, "none", np.array([1]), np.ones(1), np.ones(1), np.ones(3))
+    assert one.tested(0.5).evidence == "none"
+
+
+def test_a_graph_in_many_pieces_does_not_set_the_numbers(monkeypatch):
+    def cuts(graph, seed):
+        return count._Cuts({k: np.arange(100) % k for k in range(2, graph.n_pieces + 1)}, {}, {})
+
+    monkeypatch.setattr(count, "most_supported", lambda graphs: [0, 1, 2])
+    monkeypatch.setattr(count, "_natural", lambda graph: 5)
+    monkeypatch.setattr(count, "_cuts", cuts)
+    graphs = [SimpleNamespace(W=np.zeros((100, 100)), n_pieces=n) for n in (5, 5, 30)]
+    assert count.count_clusters(graphs, 9).candidates.tolist() == [2, 3, 4, 5]
+
+
+def test_doubt_grows_with_the_range_and_without_a_gap():
+    found = counted([0.9, 0.9], natural=2, evidence="gap")
+    doubts = [found.doubt, replace(found, high=4).doubt, replace(found, evidence="steady").doubt]
+    assert np.allclose(doubts, [-0.6, -0.6 + 0.3 * np.log(2), -0.3])
+
+
+def test_agreement_of_all_settings_and_of_the_best_third(rng):
+    one = np.arange(60) % 3
+    mean, best = count._agreement([one] * 5 + [rng.permutation(one) for _ in range(7)])
+    assert best == pytest.approx(1)
+    assert mean < 0.7
+    two_of_four = count._agreement([one, one, rng.permutation(one), rng.permutation(one)])
+    assert two_of_four[1] < 0.28  # a third is at least three
+
+
+def test_graphs_that_others_confirm_decide_one_of_each_kernel_first(rng):
+    def graph(kernel, communities):
+        return SimpleNamespace(setting=SimpleNamespace(scaling=None, kernel=kernel, reg=1), communities=communities)
+
+    one = np.arange(60) % 3
+    graphs = [graph("linear", rng.permutation(one)), *[graph("rbf", one) for _ in range(13)]]
+    assert count.most_supported(graphs) == [1, 0, *range(2, 12)]
 
 
 def test_a_number_far_from_the_natural_one_needs_a_larger_agreement():
-    agreement = np.full(20, 0.6)
-    natural = counted(agreement, natural=6)
-    assert natural.candidates[natural.score.argmax()] == 6
-    agreement[10] = 0.6 + count.ABOVE * np.log(12 / 6) - 0.01
-    assert natural.candidates[counted(agreement, natural=6).score.argmax()] == 6
-    agreement[10] += 0.02
-    assert natural.candidates[counted(agreement, natural=6).score.argmax()] == 12
-    agreement[0] = 1.0  # 0.1 for each e-fold below
-    assert natural.candidates[counted(agreement, natural=6).score.argmax()] == 2
+    """0.2 for each e-fold above, 0.1 for each below."""
+    for k, cost in ((12, 0.2 * np.log(12 / 6)), (2, 0.1 * np.log(6 / 2))):
+        for more, best in ((-0.005, 6), (0.005, k)):
+            agreement = np.full(20, 0.6)
+            agreement[k - 2] += cost + more
+            found = counted(agreement, natural=6)
+            assert found.candidates[found.score.argmax()] == best
 
 
 def test_sentences():
     some = counted(np.linspace(0.5, 1, 30), 20, 20, "gap", low=17, high=23)
     assert verdict(some, 20, 575, 14) == "Probably 20 groups (17 to 23); 14 of 575 items are doubtful."
-    assert verdict(replace(some, low=12), 20) == "Perhaps 20 groups (12 to 23)."
+    assert verdict(replace(some, low=14), 20) == "Probably 20 groups (14 to 23)."
+    assert verdict(replace(some, low=13), 20) == "Perhaps 20 groups (13 to 23)."
+    assert verdict(replace(some, low=6), 20) == "Perhaps 20 groups (6 to 23)."
+    assert verdict(replace(some, low=23, high=23), 23) == "Probably 23 groups."
     unclear = "Groups exist, but their number is not clear: 5 coarse, 23 fine; shown are 20 groups"
     assert verdict(replace(some, low=5), 20, 100, 1) == f"{unclear}; 1 of 100 items is doubtful."
     steady = "No gap between groups: one continuous cloud; its steadiest division has 2 parts"

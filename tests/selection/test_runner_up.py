@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from subspaces.selection.result import RunnerUp, Trial
+from subspaces.selection.result import RunnerUp, Trial, sentence
 from subspaces.selection.search import _runner_up
 
 
@@ -27,4 +29,11 @@ def test_runner_up_in_words():
         "As good: Gaussian (rbf) kernel on the data as it is, reg 1, 5"
     )
     assert str(RunnerUp(trial(0.8), 0.985, 0.4)).startswith("Nearly as good: Gaussian (rbf) kernel")
-    assert str(RunnerUp(trial(0.8), 1.0, 0.4)).endswith("; its clusters differ (agreement 0.40 of 1).")
+    assert str(RunnerUp(trial(0.8), 1.0, 0.89)).endswith("; its clusters differ (agreement 0.89 of 1).")
+    assert str(RunnerUp(trial(0.8), 1.0, 0.9)).endswith("; its clusters differ a little (agreement 0.90 of 1).")
+    assert [RunnerUp(trial(0.8), share, 0.4).is_as_good for share in (0.981, 0.979)] == [True, False]
+
+
+def test_the_reason_says_how_well_subspaces_fit():
+    assert "subspaces fit them (best of all)" in sentence(trial(0.9), 3, "")
+    assert "subspaces fit them (within 5 % of the best)" in sentence(replace(trial(0.9), excess=0.05), 3, "")

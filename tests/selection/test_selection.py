@@ -70,7 +70,7 @@ def test_the_number_has_a_range_and_evidence(data):
     assert count.low <= count.estimate == 4 <= count.high
     assert len(count.candidates) == len(count.agreement) == len(count.score)
     assert count.evidence == "gap"
-    assert len(count.natural) == 18
+    assert len(count.natural) == 20
 
 
 def test_very_unequal_sizes(seed):

@@ -151,6 +151,12 @@ def test_partitions_into_every_number(n_alone, rng):
     assert set(cuts.returns) == set(cuts.by_ties)
 
 
+def test_nobody_returns_across_a_gap(rng):
+    W = sparse.csr_array(sparse.block_diag([random_graph(rng, 60, 0.2)] * 3))
+    returns = count._cuts(SimpleNamespace(W=W, communities=np.zeros(180)), seed=0).returns
+    assert returns[2] == returns[3] == 0 < 0.1 < returns[4]
+
+
 def test_numbers_that_are_looked_at():
     assert count._spread(1, 10) == [1]
     assert count._spread(40, 50) == list(range(2, 41))

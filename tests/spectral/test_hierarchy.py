@@ -9,12 +9,13 @@ from itertools import chain
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from subspaces import KTRR
 from subspaces.datasets import make_subspaces
 from subspaces.metrics import adjusted_rand
-from subspaces.spectral.hierarchy import ClusterTree, cluster_tree, merged
+from subspaces.spectral.hierarchy import ClusterTree, cluster_tree, cut_agglomeratively, merged
 from subspaces.spectral.partition import in_order
 
 
@@ -316,3 +317,20 @@ def test_estimators_hand_it_over(data):
     np.testing.assert_array_equal(model.labels_at(4), model.labels_)
     old = model.tree_
     assert model.fit(data[0][:60]).tree_ is not old
+
+
+def test_ties_are_weights_over_volumes_to_the_power_of_three_quarters():
+    """Of a piece and its tie to one as small or to one of 16 times its weight; 16^¾ is 8."""
+    for ratio, first in ((6, {0, 1}), (12, {0, 2})):
+        W = np.kron(np.diag([1, 1, 16]), [[0, 1], [1, 0]]).astype(float)
+        W[0, 2] = W[2, 0] = 1e-3
+        W[0, 4] = W[4, 0] = ratio * 1e-3
+        assert set(merged([sparse.csr_array(W)], np.repeat([0, 1, 2], 2)).merges[0].tolist()) == first
+
+
+def test_the_agglomerative_cut_gives_the_number_asked_for():
+    sizes = [12, 12, 3]
+    W = sparse.csr_array(sparse.block_diag([np.ones((n, n)) - np.eye(n) for n in sizes]))
+    assert_array_equal(cut_agglomeratively(W, 3), np.repeat([0, 1, 2], sizes))
+    W = sparse.csr_array(np.kron(np.eye(2), np.ones((6, 6))))
+    assert [len(np.unique(cut_agglomeratively(W, k))) for k in (2, 5, 12)] == [2, 5, 12]

@@ -36,6 +36,7 @@ def test_first_smallest(rng):
 
 def test_levels():
     assert_array_equal(levels(np.array([3.0, 1.0, 3.0 - 1e-12, 2.0])), [2, 0, 2, 1])
+    assert_array_equal(levels(np.array([2e-12, 1e-12])), [1, 0])  # small numbers are not ties
     assert_array_equal(levels(np.zeros(0)), [])
 
 

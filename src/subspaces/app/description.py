@@ -72,7 +72,7 @@ def describe(
             document["runner_up"] = str(selection.runner_up)
         if selection.n_clusters is not None:
             count = selection.n_clusters
-            document["n_clusters_range"] = [count.low, count.high]
+            document["n_clusters_range"], document["evidence"] = [count.low, count.high], count.evidence
             document["p_value_of_one_cluster"] = plain(count.p_value)
     if y is not None:
         from subspaces.metrics import clustering_scores

@@ -197,7 +197,8 @@ def graph_confidence(
         features = search_features(features, search)
     sizes = np.bincount(codes)
     alone = np.asarray(W.sum(axis=1)).ravel() == 0  # nothing is known of a sample without edges
-    return np.where(alone, 1 / len(sizes), probability_right(features, sizes[codes]))
+    doubt = 0.0 if search is None else search.doubt
+    return np.where(alone, 1 / len(sizes), probability_right(features, sizes[codes], doubt))
 
 
 def summarize_graph(
@@ -413,6 +414,7 @@ class Agreement(NamedTuple):
     consensus: Array  # of each sample, see subspaces.selection.criteria.consensus
     agreement: float  # of the winner with the settings most like it
     stability: float  # of its partition under removal of samples
+    doubt: float = 0.0  # log odds that a search of the number takes away
 
 
 def graph_features(W: Sparse, codes: Labels, found: Memberships, tree: ClusterTree) -> Array:
@@ -437,16 +439,17 @@ def search_features(by_graph: Array, search: Agreement) -> Array:
     return np.column_stack([by_graph, search.consensus, np.full(n, search.agreement), np.full(n, stability)])
 
 
-def probability_right(features: Array, sizes_of_own: Array) -> Array:
+def probability_right(features: Array, sizes_of_own: Array, doubt: float = 0.0) -> Array:
     """Return the probability that each label is right.
 
     Parameters
     ----------
     features : array of shape (n, 5) or (n, 8)
     sizes_of_own : array of shape (n,), samples in the cluster of each
+    doubt : log odds to take away
     """
     weights = np.array(BY_GRAPH if features.shape[1] < len(BY_SEARCH) - 1 else BY_SEARCH)
-    utility = features @ weights[:-1] + weights[-1]
+    utility = features @ weights[:-1] + weights[-1] - doubt
     probability = 1 / (1 + np.exp(-np.clip(utility, -30, 30)))
     drawn: Array = 0.5 + (probability - 0.5) * (2 * certain(sizes_of_own) - 1)
     return drawn

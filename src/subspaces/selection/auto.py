@@ -193,7 +193,9 @@ class SubspaceClustering(GraphClusterer):
         known = mean / np.maximum(count, 1)
         consensus = np.where(count > 0, known, selection.consensus.mean())[self.labels_]
         consensus[selection.searched] = selection.consensus
-        return Agreement(consensus, selection.winner.agreement, selection.stability)
+        number = self._count()
+        doubt = 0.0 if number is None else number.doubt
+        return Agreement(consensus, selection.winner.agreement, selection.stability, doubt)
 
     def _p_value_of_one(self) -> float | None:
         count = self._count()

@@ -109,10 +109,11 @@ def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
         return Family("rbf", 0.1, (5, 8, 15)), Family(NEIGHBORS, 0.0, (10,))
     found = [Family("rbf", 0.1, (3, 5, 8) if wide else (5, 8, 15, 30)), Family("quadratic", 0.1, small)]
     found.append(Family("exponential", 1.0, (3, 8) if wide else (8, 15, 30)))
+    found.append(Family("rbf", 1.0, (5,)))  # KTRR with nothing set
     if not wide:
         found.append(Family("linear", 0.01, (5,), affine=True))
     if effort == "thorough":
-        found += [Family("rbf", 1.0, (3, 5, 15)), Family("rbf", 0.01, (3, *small)), Family("exponential", 10.0, small)]
+        found += [Family("rbf", 1.0, (3, 15)), Family("rbf", 0.01, (3, *small)), Family("exponential", 10.0, small)]
         found += [Family("cubic", 0.1, (3, *small)), Family("quadratic", 1.0, (3, *small))]
     return (*found, Family(NEIGHBORS, 0.0, (10,)))
 

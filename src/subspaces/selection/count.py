@@ -6,12 +6,14 @@
    its number; at another each joins or splits something else. A number far from the natural one needs a larger
    agreement: it loses `ABOVE` or `BELOW` times the logarithm of the ratio.
 3. *Gaps.* Merging by modularity prefers equal sizes. So the communities are merged by the strength of their ties as
-   well, and where every split down to k is a gap (a walker who has crossed it hardly returns) while the next one
-   lets the agreement fall by `FALL`, k is the number: ten samples apart from a thousand are a cluster.
+   well, and where every split down to k is a gap (a walker who has crossed it hardly returns) while the next two
+   let the agreement fall by `FALL`, or no walker returns and beyond the next split many do, k is the number: ten
+   samples apart from a thousand are a cluster.
 
 Then the evidence has three degrees (:attr:`ClusterCount.evidence`). *Gap*: nearly all settings agree, or rule 3 holds,
 or a split is clearer than chance makes it (:mod:`subspaces.spectral.splits`, asked by the search only where the first
-two do not hold). *Steady*: no gap, but the best third of the settings agree on a division. *None*: one cluster.
+two do not hold). *Steady*: no gap, but the best third of the settings agree on a division, and random parts of the
+samples have the same one. *None*: one cluster.
 
 ``benchmarks/number.py`` says how well this does beside plainer rules.
 """
@@ -38,17 +40,26 @@ from subspaces.utils.types import Array, Labels
 N_GRAPHS = 12
 """Graphs that decide on the number of clusters."""
 ABOVE, BELOW = 0.2, 0.1
-GAP, FALL = 0.25, 0.2
+"""Agreement that an e-fold more, or fewer, clusters than the natural number must gain."""
+GAP, GAP_IN_PLANE, FALL = 0.25, 0.2, 0.25
+"""Return of a walker below which a split is a gap: in one piece 0.3, in the plane 0.25; fall of the agreement beyond."""
+CLEAR, JUMP = 0.1, 0.13
+"""Return below which nobody comes back, and how much larger it is where a piece is divided."""
 DIVIDED, LOPSIDED = 0.7, 0.6
 """Agreement from which a finer division counts more than gaps that leave more than this share of the samples together:
 a few outliers beside ten clusters are one gap."""
-SURE, STEADY = 0.9, 0.55
-"""Agreement that chance does not reach; and that of the best third of the settings on a steady division."""
-NEAR = 0.14
+SURE, LEAST = 0.9, 0.3
+"""Agreement that chance does not reach; and that of the best third below which a small p-value is chance."""
+STEADY = 0.57
+"""Agreement of the best third of the settings on a steady division, times its agreement with those of random parts:
+of a hundred samples of one Gaussian either alone is often large."""
+OPEN, WIDE, UNSEEN = -0.6, 0.3, 0.3
+"""Of :attr:`ClusterCount.doubt`: always, for each e-fold of the range, and where there is no gap."""
+NEAR = 0.16
 """Numbers whose score is within this of the best are in the range."""
 
 _EVERY, _LEAST_POINTS, _MOST_CLUSTERS = 40, 4, 1000  # which numbers are looked at, see _spread
-_DOUBT = 0.2  # p-value up to which "no groups" is said with doubt
+_DOUBT = 0.2  # p-value up to which "no groups" is said with doubt, and settings that are sure are believed
 
 
 @dataclass(frozen=True)
@@ -92,21 +103,37 @@ class ClusterCount:
         return float(values[np.abs(np.log(self.candidates / max(self.estimate, 2))).argmin()])
 
     @property
+    def doubt(self) -> float:
+        """Log odds that labels of this number are less surely right than of one that is given."""
+        return OPEN + WIDE * float(np.log(self.high / self.low)) + UNSEEN * (self.evidence == "steady")
+
+    @property
     def otherwise(self) -> int | None:
         """The number that is nearest to being one, where one cluster is found with doubt."""
         return self.high if self.evidence == "none" and self.p_value <= _DOUBT else None
 
     def tested(self, p_value: float) -> ClusterCount:
         """Return what remains where one piece has this p-value: groups, a steady division, or one cluster."""
-        if p_value <= ONE_PIECE:
+        if self.estimate == 1:
+            return replace(self, p_value=p_value)
+        near = self.best_agreement[np.searchsorted(self.candidates, self.estimate)]
+        if (p_value <= ONE_PIECE and near >= LEAST) or (p_value <= _DOUBT and near >= SURE):
             return replace(self, evidence="gap", p_value=p_value)
         score = _scores(self.candidates, self.best_agreement, self.natural, 0.0 if self.are_shapes else BELOW)
         best = int(first_largest(score))
         estimate, (low, high) = int(self.candidates[best]), _range(self.candidates, score)
         found = replace(self, estimate=estimate, low=low, high=high, evidence="steady", p_value=p_value)
-        if self.best_agreement[best] >= STEADY:
-            return found
-        return replace(found, estimate=1, low=1, high=estimate, evidence="none")
+        return found if estimate > 1 and self.best_agreement[best] >= STEADY else found.as_one()
+
+    def steadied(self, stability: float) -> ClusterCount:
+        """Return one cluster in place of a division that random parts of the samples do not have."""
+        unknown = np.isnan(stability)
+        lasts = self.evidence != "steady" or self.agreed * (self.agreed if unknown else stability) >= STEADY
+        return self if lasts else self.as_one()
+
+    def as_one(self) -> ClusterCount:
+        """Return one cluster, because the division into more is not steady."""
+        return replace(self, estimate=1, low=1, high=self.estimate, evidence="none")
 
 
 class _Apart(NamedTuple):
@@ -149,14 +176,14 @@ def count_clusters(graphs: Sequence[Candidate], n_features: int, seed: int = 0) 
     low, high = _range(candidates, score)
     found = int(candidates[best]), low, high
     count = ClusterCount(*found, "none", candidates, agreement, best_agreement, natural, are_shapes)
-    apart = _gaps(cuts, candidates)
+    apart = _gaps(cuts, candidates, GAP_IN_PLANE if are_shapes else GAP)
     if apart is not None:
         k = apart.n_clusters
         own = float(_scores(np.array([k]), np.array([apart.agreement]), natural)[0])
         decides = agreement[best] < DIVIDED or (apart.largest <= LOPSIDED and own > score[best])
         if decides or k == count.estimate:
             return replace(count, estimate=k, low=min(low, k), high=max(k, min(high, 2 * k)), evidence="gap")
-    return replace(count, evidence="gap") if agreement[best] >= SURE else count
+    return replace(count, evidence="gap") if count.estimate > 1 and agreement[best] >= SURE else count
 
 
 def _natural(graph: Candidate) -> int:
@@ -176,20 +203,28 @@ def _range(candidates: Labels, score: Array) -> tuple[int, int]:
     return int(near.min()), int(near.max())
 
 
-def _gaps(cuts: Sequence[_Cuts], candidates: Labels) -> _Apart | None:
-    """Return the most clusters down to which every split is a gap, and beyond which the settings disagree."""
-    found: _Apart | None = None
-    before: _Apart | None = None
+def _gaps(cuts: Sequence[_Cuts], candidates: Labels, gap: float = GAP) -> _Apart | None:
+    """Return the most clusters between which all splits are gaps, and beyond which the settings disagree or none is."""
+    found: list[_Apart] = []
+    returns: list[float] = []
     for k in candidates.tolist():
         with_k = [cut for cut in cuts if k in cut.by_ties]
-        mean = _agreement([cut.by_ties[k] for cut in with_k])[0]
-        if before is not None and before.agreement - mean >= FALL:
-            found = before
-        if not with_k or np.mean([cut.returns[k] for cut in with_k]) >= GAP:
+        if not with_k:
             break
         largest = [np.bincount(cut.by_ties[k]).max() / len(cut.by_ties[k]) for cut in with_k]
-        before = _Apart(k, mean, float(np.median(largest)))
-    return found
+        agreement = _agreement([cut.by_ties[k] for cut in with_k])[0]
+        found.append(_Apart(k, agreement, float(np.median(largest))))
+        returns.append(float(np.mean([cut.returns[k] for cut in with_k])))
+        if len(returns) > 2 and returns[-3] >= gap:
+            break
+    n_gaps = next((i for i, back in enumerate(returns) if back >= gap), len(returns))
+    apart = None
+    for i, one in enumerate(found[:n_gaps]):
+        beyond = min([later.agreement for later in found[i + 1 : i + 3]], default=0.0)
+        weakest, after = max(returns[: i + 1]), returns[i + 1] if i + 1 < len(returns) else 0.0
+        if one.agreement - beyond >= FALL or (weakest <= CLEAR and after - weakest >= JUMP):
+            apart = one
+    return apart
 
 
 def _agreement(partitions: Sequence[Labels]) -> tuple[float, float]:

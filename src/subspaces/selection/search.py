@@ -111,7 +111,7 @@ def choose(
     >>> X, y = make_subspaces(4, dimension=3, ambient=20, n_samples=40, noise=0.01, random_state=0)
     >>> found = choose(X)
     >>> found.parameters["n_clusters"], len(found.trials)
-    (4, 18)
+    (4, 32)
     """
     if graph not in ("symmetric", "column", AUTO):
         raise ValueError(f'"auto" needs graph="symmetric" or "column", whose truncations are nested; got {graph!r}.')
@@ -160,18 +160,25 @@ def choose(
                 tried, graphs = counted, candidates_of(part, counted, replace(method, n_clusters=count.estimate))
         k = count.estimate if count is not None else n_clusters
         assert not isinstance(k, str)
-        if k is not None and not 1 < k <= part.shape[0] // 2:
-            graphs = graphs[:1]  # nothing to choose by
-        trials, partitions, of_graph = _all_cuts(graphs, tried, k)
-        with phase("Comparing the answers"):
-            trials = _scored(trials, partitions, None if is_matrix else part, tried, method)
-        best = _best(trials, n_samples)
-        graph = graphs[of_graph[best]]
-        again = partial(recut, plan=plan_of_cut(graph.plan, trials[best].assign_labels, k))
-        with phase("Checking how steady the answer is"):
-            steady = np.nan if effort == "fast" else stability(graph.W, partitions[best], again, seed=seed)
+
+        def answer(k: int | None) -> tuple[list[Trial], list[Labels], int, Candidate, float]:
+            some = graphs if k is None or 1 < k <= part.shape[0] // 2 else graphs[:1]  # else nothing to choose by
+            trials, partitions, of_graph = _all_cuts(some, tried, k)
+            with phase("Comparing the answers"):
+                trials = _scored(trials, partitions, None if is_matrix else part, tried, method)
+            best = _best(trials, n_samples)
+            graph = some[of_graph[best]]
+            again = partial(recut, plan=plan_of_cut(graph.plan, trials[best].assign_labels, k))
+            with phase("Checking how steady the answer is"):
+                steady = np.nan if effort == "fast" else stability(graph.W, partitions[best], again, seed=seed)
+            return trials, partitions, best, graph, steady
+
+        trials, partitions, best, won, steady = answer(k)
+        if count is not None and (count := count.steadied(steady)).estimate != k:
+            k = count.estimate
+            trials, partitions, best, won, _ = answer(k)
     winner = trials[best]
-    setting = graph.setting
+    setting = won.setting
     found = {"n_clusters": k, **asdict(setting), "assign_labels": winner.assign_labels}
     asked = [
         name
@@ -214,35 +221,31 @@ def _counted(graphs: list[Candidate], X: Data, copies: Labels, method: Method, i
     p_value = 1.0
     with phase("Testing for one cluster", len(views) * (1 + 2 * N_DRAWS)) as step:
         for points, scaling in views:
-            trusted = _trusted(graphs, scaling)
-            p_value = min(p_value, len(views) * _one_piece(points, rows, trusted, method, is_matrix, step))
+            found = _one_piece(points, rows, _trusted(graphs, scaling), method, is_matrix, step)
+            p_value = min(p_value, len(views) * found)
             if p_value <= ONE_PIECE:
                 break
     return count.tested(p_value)
 
 
 def _views(graphs: list[Candidate], X: Data, method: Method) -> list[tuple[Data, str | None]]:
-    """Return the samples in every scaling that was tried, the most trusted first, and as unit rows.
+    """Return the samples in the most trusted scaling, and in the next one or as unit rows.
 
     Subspaces meet at the origin, where samples of all of them are neighbours, and are apart as unit rows; clusters of
     which one lies about the origin are not.
     """
     tried = dict.fromkeys(graphs[i].setting.scaling for i in most_supported(graphs))
-    tried |= dict.fromkeys(graph.setting.scaling for graph in graphs)
     if set(tried) == {None} and X.shape[1] > PLANE:
         tried["unit"] = None
-    return [(_scaled(X, scaling, method), scaling) for scaling in tried]
+    return [(_scaled(X, scaling, method), scaling) for scaling in list(tried)[:2]]
 
 
 def _trusted(graphs: list[Candidate], scaling: str | None) -> tuple[Setting, ...]:
-    """Return the most trusted settings of this scaling, one for each kernel and penalty.
-
-    Of any where it was not tried.
-    """
+    """Return the most trusted settings of this scaling, one for each kernel and penalty."""
     order = [*most_supported(graphs), *range(len(graphs))]
     own = [graphs[i].setting for i in order if graphs[i].setting.scaling == scaling]
-    settings = own or [graphs[i].setting for i in order]
-    alike = {(s.kernel, s.reg, s.affine): replace(s, scaling=None) for s in reversed(settings)}
+    own = own or [graphs[i].setting for i in order]
+    alike = {(s.kernel, s.reg, s.affine): replace(s, scaling=None) for s in reversed(own)}
     return tuple(reversed(alike.values()))[:_N_TESTED]
 
 

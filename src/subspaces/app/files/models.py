@@ -44,7 +44,8 @@ OURS = {
     "utils.cells": "Cells",
     "representation.coefficients": "Factors PermutedFactors Trace",
     "kernels.scaling": "Scaling",
-    "selection.result": "ClusterCount RunnerUp Selection Trial",
+    "selection.count": "ClusterCount",
+    "selection.result": "RunnerUp Selection Trial",
 }
 """Classes of this package, by module, that fitted models are made of beside the methods themselves."""
 
