@@ -33,7 +33,7 @@ from subspaces.utils.types import Array, Data, Labels, Sparse
 
 RULES = ("residual", "neighbors", "network")
 
-_CANDIDATES, _PER_KEPT = 20, 4  # nearest training samples that a new sample is coded with, at least and per one kept
+_CANDIDATES, _PER_KEPT = 50, 4  # nearest training samples that a new sample is coded with, at least and per one kept
 _TOGETHER = 32  # new samples among whose candidates all kernel values are computed, where batches of few are not
 _KEY_BYTES = 8 * 2**20  # kernel values between new and training samples held at a time: they stay in cache
 
@@ -113,7 +113,7 @@ def neighbor_codes(
 ) -> Sparse:
     """Compute truncated ridge coefficients of new samples over their nearest training samples, CSR of shape (n_new, n).
 
-    Each new sample is coded over the max(20, 4η) training samples nearest to it (:func:`nearness`), by a small ridge
+    Each new sample is coded over the max(50, 4η) training samples nearest to it (:func:`nearness`), by a small ridge
     system; as that number grows to n this becomes the code over all samples. The η largest magnitudes of each code are
     kept. A sample without any similarity to them, all of whose kernel values are 0, has an empty row.
 
