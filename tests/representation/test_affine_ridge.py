@@ -11,7 +11,7 @@ from sklearn.externals import array_api_compat
 
 from subspaces import EKTRR, KTRR, LSR1, LSR2, TRR
 from subspaces.datasets import make_subspaces
-from subspaces.kernels import as_kernel
+from subspaces.kernels import Linear, as_kernel
 from subspaces.metrics import accuracy
 from subspaces.representation.inverse import affine_inverse
 from subspaces.representation.new_samples import neighbor_codes, residual_scores
@@ -23,7 +23,7 @@ from subspaces.representation.ridge import (
     ridge_unconstrained_low_rank,
 )
 from subspaces.representation.ridge_search import ridge_search
-from subspaces.representation.two_scale import new_coefficients, two_scale
+from subspaces.representation.two_scale import two_scale
 from subspaces.utils.namespace import Place
 from subspaces.utils.packed import packed_copy
 
@@ -123,29 +123,10 @@ def test_two_scales_are_exact_if_candidates_are_all_samples(n_landmarks, reg, rn
         assert_allclose(few[few != 0], C[few != 0], atol=1e-6)
 
 
-@pytest.mark.parametrize("n_landmarks", [60, 7])
-def test_two_scale_codes_of_new_samples(n_landmarks, rng):
-    X, new = rng.standard_normal((60, 3)), rng.standard_normal((4, 3))
-    kernel = as_kernel("rbf").fit(X)
-    found = two_scale(X, kernel=kernel, reg=0.1, affine=True, n_landmarks=n_landmarks, n_candidates=59)
-    everyone = np.tile(np.arange(4, 64), (4, 1))
-    codes = new_coefficients(np.concatenate([new, X]), np.arange(4), everyone, found.model.model)
-    expected = [by_conditions(kernel.gram(X), found.penalty, right) for right in kernel.cross(new, X)]
-    assert_allclose(codes, expected, atol=1e-8)
-
-
 def test_neighbor_codes_of_new_samples(rng):
     X, new = rng.standard_normal((30, 4)) + 3, rng.standard_normal((5, 4)) + 3
-    codes = neighbor_codes(new @ X.T, lambda m: X[m] @ X[m].T, 0.3, 30, (X**2).sum(axis=1)).toarray()
+    codes = neighbor_codes(new, X, Linear(), 0.3, 30, affine=True).toarray()
     assert_allclose(codes, [by_conditions(X @ X.T, 0.3, X @ x) for x in new], atol=1e-9)
-
-
-def test_nearest_samples_are_the_candidates(rng):
-    X = rng.standard_normal((200, 4)) + 3
-    new = X[:5] + 1e-3
-    codes = neighbor_codes(new @ X.T, lambda m: X[m] @ X[m].T, 0.3, 5, (X**2).sum(axis=1))
-    for row, x in enumerate(new):
-        assert set(codes[[row]].indices) <= set(np.argsort(cdist([x], X)[0])[:50])
 
 
 def test_residual_scores_are_distances_to_affine_hulls(rng):

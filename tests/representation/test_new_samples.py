@@ -13,6 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from subspaces.kernels import RBF, Cosine, Cubic, Linear
+from subspaces.kernels.base import FunctionKernel
 from subspaces.representation import new_samples
 from subspaces.representation.new_samples import (
     find_training_points,
@@ -20,8 +22,10 @@ from subspaces.representation.new_samples import (
     nearest_points,
     neighbor_codes,
     residual_scores,
+    strongest_values,
     vote,
 )
+from subspaces.utils.cells import build_cells
 from subspaces.utils.ordering import hash_rows
 
 
@@ -69,46 +73,54 @@ def direct_code(k: np.ndarray, K: np.ndarray, candidates: np.ndarray, lam: float
     return code
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", [RBF(2.0), Cubic(), FunctionKernel(lambda X, Y: np.exp(-(cdist(X, Y) ** 2) / 4))])
 @pytest.mark.parametrize(
-    ("n", "n_new", "n_nonzero"), [(20, 5, 3), (50, 130, 4), (45, 3, 100), (180, 70, 5), (200, 9, 20)]
+    ("n", "n_new", "n_nonzero"), [(20, 5, 3), (50, 300, 4), (45, 3, 100), (180, 70, 5), (200, 9, 20)]
 )
-def test_neighbor_codes_are_truncated_ridge_codes(n, n_new, n_nonzero, dtype, rng):
-    """Up to 50 training samples all are candidates; 130 new samples need several blocks."""
+def test_neighbor_codes_are_truncated_ridge_codes(n, n_new, n_nonzero, kernel, rng):
+    """Up to 20 training samples all are candidates; 300 new samples need several blocks."""
     X, new = rng.standard_normal((n, 4)), rng.standard_normal((n_new, 4))
-    K, to_train = np.exp(-(cdist(X, X) ** 2) / 4).astype(dtype), np.exp(-(cdist(new, X) ** 2) / 4).astype(dtype)
-    before = to_train.copy()
-    asked = []
-
-    def gram_of(members):
-        asked.append(members)
-        return K[np.ix_(members, members)].copy()
-
-    codes = neighbor_codes(to_train, gram_of, 0.5, n_nonzero)
+    K, to_train = kernel.cross(X, X), kernel.cross(new, X)
+    codes = neighbor_codes(new, X, kernel, 0.5, n_nonzero)
     assert isinstance(codes, sparse.csr_array)
     assert codes.shape == (n_new, n)
-    assert codes.dtype == dtype
-    assert_array_equal(to_train, before)
-    n_candidates = min(n, max(50, 4 * n_nonzero))
-    expected = np.array(
-        [direct_code(k, K.astype(float), np.sort(np.argsort(-k)[:n_candidates]), 0.5, n_nonzero) for k in to_train]
-    )
-    assert_allclose(codes.toarray(), expected, rtol=0, atol=1e-10 if dtype == np.float64 else 1e-4)
+    n_candidates = min(n, max(20, 4 * n_nonzero))
+    alone = np.argsort(-np.abs(to_train) / np.sqrt(K.diagonal() + 0.5), axis=1)[:, :n_candidates]
+    expected = [direct_code(k, K, np.sort(near), 0.5, n_nonzero) for k, near in zip(to_train, alone, strict=True)]
+    assert_allclose(codes.toarray(), expected, rtol=0, atol=1e-9)
     assert (np.diff(codes.indptr) <= n_nonzero).all()
-    assert all(len(members) <= n for members in asked)
 
 
-def test_codes_without_a_gram_matrix_are_the_largest_kernel_values(rng):
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("kernel", [RBF(2.0), Linear(), Cosine()])
+def test_codes_do_not_depend_on_blocks_order_storage_or_cells(kernel, affine, rng):
+    """Rows one by one, in another order, as sparse samples, and looked for in cells that hold all samples."""
+    X, new = rng.integers(-2, 3, (300, 5)) + 0.0, rng.integers(-2, 3, (90, 5)) + 0.25
+    found = neighbor_codes(new, X, kernel, 0.5, 4, affine=affine).toarray()
+    order = rng.permutation(90)
+    stored = sparse.csr_array(new), sparse.csr_array(X)
+    cells = build_cells(X)
+    for codes, rows in [
+        (np.vstack([neighbor_codes(x[None], X, kernel, 0.5, 4, affine=affine).toarray() for x in new]), slice(None)),
+        (neighbor_codes(new[order], X, kernel, 0.5, 4, affine=affine).toarray(), order),
+        (neighbor_codes(*stored, kernel, 0.5, 4, affine=affine).toarray(), slice(None)),
+        (neighbor_codes(new, X, kernel, 0.5, 4, affine=affine, cells=cells).toarray(), slice(None)),
+    ]:
+        assert_allclose(codes, found[rows], atol=1e-9)
+
+
+def test_a_sample_out_of_reach_has_no_code():
+    codes = neighbor_codes(np.array([[0.5], [1e3]]), np.arange(5.0)[:, None], RBF(1.0), 0.5, 2)
+    assert_array_equal(np.diff(codes.indptr), [2, 0])
+
+
+def test_codes_of_kernel_values_alone_are_the_largest(rng):
     to_train = rng.standard_normal((6, 30))
-    codes = neighbor_codes(to_train, None, 1.0, 4).toarray()
+    codes = strongest_values(to_train, 4).toarray()
     for row, code in zip(to_train, codes, strict=True):
         kept = np.argsort(-np.abs(row))[:4]
         assert_array_equal(np.flatnonzero(code), np.sort(kept))
         assert_array_equal(code[kept], row[kept])
-
-
-def test_codes_of_no_samples():
-    assert neighbor_codes(np.zeros((0, 5)), None, 1.0, 2).shape == (0, 5)
 
 
 def test_vote_is_a_sum_of_magnitudes(rng):

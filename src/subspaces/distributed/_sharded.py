@@ -30,7 +30,7 @@ from subspaces.engine.validation import warn_of_bad_numbers
 from subspaces.estimators.ktrr import KTRR
 from subspaces.kernels.scaling import Scaling, apply_scaling
 from subspaces.representation.nystrom import N_LANDMARKS, GlobalPart, choose_landmarks, settle_global_part
-from subspaces.representation.two_scale import AROUND, TwoScale, candidates_for
+from subspaces.representation.two_scale import AROUND, candidates_for
 from subspaces.utils import memory
 from subspaces.utils.cells import build_cells
 from subspaces.utils.choices import Spectral
@@ -302,7 +302,7 @@ class _Run:
             n_clusters=estimator.n_clusters_,
             n_nonzero=plan.graph.n_nonzero,
             rule="neighbors",
-            two_scale=TwoScale(build_cells(sample, seed=plan.seed), model),
+            cells=build_cells(sample, seed=plan.seed),
             affine=self.estimator.affine,
         )
         self.estimator._warn_if_fewer(estimator.n_clusters_, "too few points differ, or the graph shows no more")

@@ -17,17 +17,18 @@ from subspaces.kernels.scaling import Scaling, apply_scaling
 from subspaces.landmarks.points import BLOCK_BYTES, label_blocks
 from subspaces.representation import new_samples
 from subspaces.representation.inverse import penalty
-from subspaces.representation.two_scale import TwoScale, candidates_for
 from subspaces.spectral.embedding import unit_rows
-from subspaces.utils.ordering import rows_of
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.cells import Cells
+from subspaces.utils.ordering import distinct_rows, rows_of
 from subspaces.utils.process import warn_caller
 from subspaces.utils.ties import first_largest
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
 _BEYOND = 10.0  # times the largest training value beyond which nothing is known
 _CODED = 5  # coefficients of a new sample where the method keeps all
-_PREDICT_BYTES = 64 * 2**20  # kernel values between new and training samples held at a time
-_TWO_SCALE_ROWS, _SPARSE_ROWS = 8192, 2**16  # sparse training samples are projected anew for each block
+_PREDICT_BYTES = 64 * 2**20  # new samples, or their kernel values with the training samples, held at a time
+_WIDTH = 128  # numbers held per new sample, at least: its candidates, its code, the values of a sparse one
 
 
 class Model(Protocol):
@@ -80,157 +81,133 @@ class ByTrainingPoints:
     n_clusters: int
     n_nonzero: int | None  #: η
     rule: str  #: a name in ``subspaces.representation.new_samples.RULES``
-    two_scale: TwoScale | None = None  #: what represents new samples where the two-scale route was taken
+    cells: Cells | None = None  #: in which nearest training samples are looked for; None where all are compared
     network: Any = None  #: the classifier of ``rule="network"``
     affine: bool = False  #: coefficients sum to one
 
     def label(self, X: Data) -> Labels:
         """Return clusters of new samples; training samples keep theirs."""
-
-        def by_rule(points: Data) -> tuple[Array, Array]:
-            labels = self._label(points)
-            return labels, labels < 0
-
-        return self._of_points(X, self.labels.astype(np.intp, copy=False), by_rule)
+        return self._of_points(X, self.labels.astype(np.intp, copy=False), self._label)
 
     def embed(self, X: Data, Y: Array) -> Array:
         """Return coordinates of new samples in the embedding Y of the training samples."""
-        return self._by_codes(X, Y, lambda totals, _: unit_rows(totals))
+        return self._of_points(X, Y, lambda points, train: unit_rows(abs(self.codes(points, train)) @ Y))
 
-    def mean(self, X: Data, values: Array) -> Array:
-        """Return the mean of what training samples have, weighted by how much of a new sample they represent."""
-        tiny = np.finfo(np.float64).tiny
-        return self._by_codes(X, values, lambda totals, weight: totals / np.maximum(weight, tiny)[:, None])
+    def memberships(self, X: Data, known: Array, W: Sparse) -> Array:
+        """Return the mean of the `known` memberships of the training samples that represent each new one.
 
-    def _by_codes(self, X: Data, values: Array, finish: Callable[[Array, Array], Array]) -> Array:
-        """Return what training samples have, summed with the sizes of the coefficients of each new sample."""
-
-        def of_new(points: Data) -> tuple[Array, Array]:
-            codes = abs(self.codes(points))
-            weight = codes.sum(axis=1)
-            return finish(codes @ values, weight), weight == 0
-
-        return self._of_points(X, values, of_new)
-
-    def nearness(self, X: Data, W: Sparse) -> Array:
-        """Return how near new samples are to training samples: 1 among them, then falling as one over the distance.
-
-        "Among them" ends at the fence of the lengths of the edges of W, the graph of the training samples, and at ten
-        times their largest value, whatever the scaling makes of that.
+        Weighted by the sizes of their coefficients, and the less of it the further these training samples are: all of
+        it within the fence of the lengths of the edges of W, the graph of the training samples, and ten times their
+        largest value, whatever the scaling makes of that; then falling as one over the distance, to all clusters alike.
         """
-        if self.X is None:
-            return np.ones(X.shape[0])
         train = self._train()
-        reach = fence(edge_distances(W, train))
+        reach = np.inf if train is None else fence(edge_distances(W, train))
 
-        def by_codes(points: Data) -> tuple[Array, Array]:
-            codes = abs(self.codes(points))
-            return edge_distances(codes, points, train), codes.sum(axis=1) == 0
+        def of_new(points: Data, train: Data) -> Array:
+            codes = abs(self.codes(points, train))
+            mean = (codes @ known) / codes.sum(axis=1)[:, None]
+            if train is None:
+                return mean
+            with np.errstate(divide="ignore"):
+                near = np.minimum(1, reach / edge_distances(codes, points, train))[:, None]
+            return near * mean + (1 - near) / self.n_clusters
 
-        distance = self._of_points(X, np.zeros(train.shape[0]), by_codes, lost=np.inf)
+        found = self._of_points(X, known, of_new)
+        if train is None:
+            return found
         size = abs(X).max(axis=1)
         size = size.toarray().ravel() if sparse.issparse(size) else size
         with np.errstate(divide="ignore"):
-            return np.asarray(np.minimum(1, reach / distance) * np.minimum(1, _BEYOND * self.largest / size))
+            near = np.minimum(1, _BEYOND * self.largest / size)[:, None]
+        return np.asarray(near * found + (1 - near) / self.n_clusters)
 
-    def _of_points(
-        self, X: Data, known: Array, of_new: Callable[[Data], tuple[Array, Array]], lost: float | None = None
-    ) -> Array:
-        """Return what is known of training samples; of new ones what `of_new` says, or, where lost to it, `lost`.
-
-        Without that the nearest training sample's, with a warning.
-        """
+    def _of_points(self, X: Data, known: Array, of_new: Callable[[Data, Data], Array]) -> Array:
+        """Return what is known of training samples; of new ones what `of_new` says, some rows at a time."""
         out = np.zeros((X.shape[0], *known.shape[1:]), dtype=known.dtype)
-        n_lost = 0
-        for rows, place in self._blocks(X):
-            new = rows[place < 0]
-            out[rows[place >= 0]] = known[place[place >= 0]]
-            if len(new):
-                points = self._scaled(X[new])
-                out[new], is_lost = of_new(points)
-                none = np.flatnonzero(is_lost)
-                out[new[none]] = known[self._nearest(points[none])] if lost is None else lost
-                n_lost += len(none) if lost is None else 0
-        if n_lost:
-            who = "1 new point has" if n_lost == 1 else f"{n_lost} new points have"
-            warn_caller(
-                f"{who} no similarity to any training point: every kernel value is 0. The label is that of the nearest "
-                "training point."
-            )
+        train = self._train()
+        place = np.full(X.shape[0], -1, dtype=np.intp)
+        if self.X is not None and self.row_hashes is not None:
+            place = new_samples.find_training_points(X, self.X, self.row_hashes)
+        out[place >= 0] = known[place[place >= 0]]
+        width = _WIDTH if sparse.issparse(X) else max(_WIDTH, X.shape[1])
+        new = np.flatnonzero(place < 0)
+        for start, stop in row_blocks(len(new), 8 * width, _PREDICT_BYTES):
+            points = X[new[start:stop]]
+            if train is not None:  # none so large that its kernel values overflow
+                points = apply_scaling(within_reach(points, self.largest), self.scaling)
+            out[new[start:stop]] = of_new(points, train)
         return out
 
-    def codes(self, X: Data) -> Sparse:
-        """Return truncated coefficients of scaled new samples over the training samples, CSR of shape (n_new, n)."""
-        n_kept = self.n_nonzero or _CODED
-        if self.two_scale is not None:
-            train = self._train()
-            candidates, values = self.two_scale.represent(X, train, 2 * candidates_for(self.n_nonzero))
-            strongest = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :n_kept]
-            values = np.take_along_axis(values, strongest, axis=1)
-            columns = np.take_along_axis(candidates, strongest, axis=1)
-            indptr = np.arange(len(values) + 1) * values.shape[1]
-            return sparse.csr_array((values.ravel(), columns.ravel(), indptr), shape=(len(values), len(train)))
-        if self.X is None:
-            return new_samples.neighbor_codes(np.asarray(X), None, self._penalty(), n_kept)
-        train = self._train()
-        diagonal = self.kernel.diagonal(train) if self.affine else None
-        return new_samples.neighbor_codes(self.kernel.cross(X, train), self._gram_of, self._penalty(), n_kept, diagonal)
+    def codes(self, X: Data, train: Data) -> Sparse:
+        """Return truncated coefficients of scaled new samples over the training samples, CSR of shape (n_new, n).
 
-    def _label(self, X: Data) -> Labels:
-        """Return labels by the rule, −1 where it knows none: the sample is similar to no training sample."""
+        Where these are all zero, the nearest (or most similar) training sample stands for the new one.
+        """
+        n_kept, n = self.n_nonzero or _CODED, len(self.labels)
+        if train is None:
+            codes = new_samples.strongest_values(np.asarray(X), n_kept)
+        else:
+            # copies would take the places of other candidates; the cells have none
+            may_copy = self.cells is None and self.row_hashes is not None
+            rows = distinct_rows(self.row_hashes).rows if may_copy else np.arange(n)
+            codes = new_samples.neighbor_codes(
+                X,
+                train if len(rows) == n else train[rows],
+                self.kernel,
+                self._penalty(),
+                n_kept,
+                affine=self.affine,
+                cells=self.cells,
+            )
+            codes = sparse.csr_array((codes.data, rows[codes.indices], codes.indptr), shape=(X.shape[0], n))
+        lost = np.flatnonzero(np.diff(codes.indptr) == 0)
+        if len(lost) == 0:
+            return codes
+        nearest = self._nearest(X[lost], train)
+        return codes + sparse.csr_array((np.ones(len(lost)), (lost, nearest)), shape=(X.shape[0], n))
+
+    def _label(self, X: Data, train: Data) -> Labels:
+        """Return labels by the rule."""
         if self.n_clusters == 1:
             return np.zeros(X.shape[0], dtype=np.intp)
         if self.network is not None:
             return np.asarray(self.network.predict(X), dtype=np.intp)
-        if self.rule == "residual" and self.X is not None:
-            to_train = self.kernel.cross(X, self._train())
-            found = (self.labels, self.n_clusters, self._penalty(), self.affine)
-            scores = new_samples.residual_scores(to_train, self._gram_of, *found)
-            # about the mean sample a score of any sign says something, unless the sample is out of the kernel's reach
-            known = to_train.any(axis=1) | (not self.kernel.of_distances) if self.affine else scores.max(axis=1) > 0
-        else:
-            scores = new_samples.vote(self.codes(X), self.labels, self.n_clusters)
-            known = scores.max(axis=1) > 0
-        return np.where(known, first_largest(scores, axis=1), -1).astype(np.intp)
+        if self.rule == "residual" and train is not None:
+            blocks = row_blocks(X.shape[0], 8 * len(self.labels), _PREDICT_BYTES)
+            return np.concatenate([self._by_residual(X[start:stop], train) for start, stop in blocks])
+        return first_largest(new_samples.vote(self.codes(X, train), self.labels, self.n_clusters), axis=1)
 
-    def _blocks(self, X: Data) -> list[tuple[Array, Labels]]:
-        """Return rows of X in blocks of bounded memory, each with the training sample it equals (−1: none)."""
-        step = _TWO_SCALE_ROWS if self.scaling.components is None else _SPARSE_ROWS
-        if self.two_scale is None:
-            step = max(1, _PREDICT_BYTES // (8 * len(self.labels)))
-        known = (
-            np.full(X.shape[0], -1, dtype=np.intp)
-            if self.X is None or self.row_hashes is None
-            else new_samples.find_training_points(X, self.X, self.row_hashes)
+    def _by_residual(self, X: Data, train: Data) -> Labels:
+        """Return the cluster that represents each new sample best; the nearest sample's where none does at all."""
+        to_train = self.kernel.cross(X, train)
+        found = (self.labels, self.n_clusters, self._penalty(), self.affine)
+        scores = new_samples.residual_scores(to_train, lambda members: self.kernel.gram(train[members]), *found)
+        # about the mean sample a score of any sign says something, unless the sample is out of the kernel's reach
+        known = to_train.any(axis=1) | (not self.kernel.of_distances) if self.affine else scores.max(axis=1) > 0
+        labels: Labels = first_largest(scores, axis=1)
+        lost = np.flatnonzero(~known)
+        if len(lost):
+            labels[lost] = self.labels[self._nearest(X[lost], train)]
+        return labels
+
+    def _nearest(self, X: Data, train: Data) -> Labels:
+        """Return the training sample to follow where nothing says which: the nearest, or the most similar one."""
+        who = "1 new point has" if X.shape[0] == 1 else f"{X.shape[0]} new points have"
+        warn_caller(
+            f"{who} no similarity to any training point: every kernel value is 0. The label is that of the nearest "
+            "training point."
         )
-        bounds = range(0, X.shape[0], step)
-        return [(np.arange(start, min(start + step, X.shape[0])), known[start : start + step]) for start in bounds]
+        return np.asarray(X.argmax(axis=1)) if train is None else new_samples.nearest_points(X, train)
 
-    def _scaled(self, X: Data) -> Data:
-        """Return new samples scaled like the training samples; none so large that its kernel values overflow."""
-        return X if self.X is None else apply_scaling(within_reach(X, self.largest), self.scaling)
-
-    def _nearest(self, X: Data) -> Labels:
-        """Return the training sample to follow where no coefficient says which: the nearest, or the most similar."""
-        if X.shape[0] == 0:
-            return np.zeros(0, dtype=np.intp)
-        if self.X is None:
-            return np.asarray(X.argmax(axis=1), dtype=np.intp)
-        return new_samples.nearest_points(X, self._train())
-
-    def _train(self) -> Data:
-        return apply_scaling(self.X, self.scaling)
-
-    def _gram_of(self, members: Array) -> Array:
-        assert self.X is not None
-        return self.kernel.gram(apply_scaling(self.X[members], self.scaling))
+    def _train(self) -> Data | None:
+        return None if self.X is None else apply_scaling(self.X, self.scaling)
 
     def _penalty(self) -> float:
         """λ of the training samples' representation; a method without one borrows 0.1 times the mean diagonal of K."""
         if self.penalty is not None or self.X is None:
             return self.penalty or 1.0
         some = np.linspace(0, len(self.labels) - 1, min(len(self.labels), 256)).astype(int)
-        return penalty(self._gram_of(some).diagonal(), 0.1)
+        return penalty(self.kernel.diagonal(apply_scaling(self.X[some], self.scaling)), 0.1)
 
 
 def by_training_points(result: FitResult, X: Data, rule: str) -> ByTrainingPoints:
@@ -253,7 +230,7 @@ def by_training_points(result: FitResult, X: Data, rule: str) -> ByTrainingPoint
         n_clusters=result.n_clusters,
         n_nonzero=plan.graph.n_nonzero,
         rule=rule,
-        two_scale=evidence.model,
+        cells=evidence.cells,
         network=network,
         affine=bool(plan.settings.get("affine", False)),
     )

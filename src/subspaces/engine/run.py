@@ -223,7 +223,7 @@ def as_given(found: FitResult, order: Labels) -> FitResult:
     """Return a result of samples in canonical order, as one of the samples in the order in which they were given."""
     place = inverse_of(order)
     graph, embedding = found.graph, found.embedding
-    C, model = graph.coefficients, graph.evidence.model
+    C, cells = graph.coefficients, graph.evidence.cells
     if isinstance(C, Factors):
         C = PermutedFactors(C, place)
     elif C is not None:
@@ -232,7 +232,7 @@ def as_given(found: FitResult, order: Labels) -> FitResult:
         W=reordered(graph.W, place),
         coefficients=C,
         isolated=np.sort(order[graph.isolated]),
-        evidence=graph.evidence._replace(model=None if model is None else model.reordered(order)),
+        evidence=graph.evidence._replace(cells=None if cells is None else cells.reordered(order)),
     )
     embedding = None if embedding is None else embedding.at(place)
     # clusters are numbered by the first of their samples as they were given
@@ -257,14 +257,14 @@ def _with_copies(found: FitResult, distinct: Distinct) -> FitResult:
     i, j = np.concatenate([rows[W.row], rows[own], copies]), np.concatenate([rows[W.col], copies, rows[own]])
     joined = sparse.csr_array((np.concatenate([W.data, ties, ties]).astype(W.dtype), (i, j)), shape=size)
     joined.eliminate_zeros()
-    C, model = graph.coefficients, graph.evidence.model
+    C, cells = graph.coefficients, graph.evidence.cells
     if isinstance(C, PermutedFactors):
         C = C._replace(place=C.place[place])
     elif isinstance(C, sparse.sparray):
         known = C.tocoo()
         at = np.concatenate([rows[known.row], rows[own]]), np.concatenate([rows[known.col], copies])
         C = sparse.csc_array((np.concatenate([known.data, np.ones(len(own))]).astype(C.dtype), at), shape=size)
-    evidence = graph.evidence._replace(model=None if model is None else model.reordered(rows))
+    evidence = graph.evidence._replace(cells=None if cells is None else cells.reordered(rows))
     isolated = np.flatnonzero(np.isin(place, graph.isolated))
     graph = graph._replace(W=joined, coefficients=C, isolated=isolated, evidence=evidence)
     embedding = None if embedding is None else embedding.at(place)

@@ -14,12 +14,11 @@ from subspaces.kernels import Kernel
 from subspaces.kernels.profiles import gram_at
 from subspaces.kernels.scaling import Scaling, apply_scaling, fit_components, fit_scaling
 from subspaces.representation.coefficients import Coefficients, Factors, PermutedFactors, Trace, from_sparse
-from subspaces.representation.two_scale import TwoScale
 from subspaces.spectral.coarse import coarse_embedding, smooth_labels
 from subspaces.spectral.embedding import spectral_embedding, unit_rows
 from subspaces.spectral.hierarchy import cut_agglomeratively
 from subspaces.spectral.partition import cut_by_modularity, cut_embedding, distinct_communities
-from subspaces.utils.cells import build_cells
+from subspaces.utils.cells import Cells, build_cells
 from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
@@ -43,7 +42,7 @@ class Evidence(NamedTuple):
     condition: float | None = None
     residual: float | None = None
     trace: Trace | None = None
-    model: TwoScale | None = None  #: what represents new samples where the two-scale route was taken
+    cells: Cells | None = None  #: of the samples, where the two-scale route was taken
 
 
 class Graph(NamedTuple):
@@ -103,7 +102,7 @@ def represent(seen: KernelInput, plan: Plan, overwrite: bool) -> tuple[Coefficie
         assert plan.affinity is not None
         return plan.affinity(seen.source, seen.scaling.exponent), Evidence(seen.scaling, seen.kernel)
     found = plan.represent(seen.source, Context(seen.kernel, plan.seed, overwrite))
-    of_solution = found.penalty, found.condition, found.residual, found.trace, found.model
+    of_solution = found.penalty, found.condition, found.residual, found.trace, found.cells
     return found, Evidence(seen.scaling, seen.kernel, *of_solution)
 
 

@@ -200,8 +200,7 @@ class Answers:
         Far from all training samples every cluster is equally probable.
         """
         points = self._validated_new(X)
-        near = self._predictor.nearness(points, self.affinity_matrix_)[:, np.newaxis]
-        return like(X, near * self._predictor.mean(points, self.membership_) + (1 - near) / self.n_clusters_)
+        return like(X, self._predictor.memberships(points, self.membership_, self.affinity_matrix_))
 
     @property
     def outliers_(self) -> Array:

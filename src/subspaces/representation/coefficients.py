@@ -102,8 +102,8 @@ class Coefficients:
     factors: Factors | None = None
     """Singular value decomposition of C, if the solver ends with one."""
     draft: Draft | None = None
-    model: Any = None
-    """Model that represents new samples in the same way, if the solver has one."""
+    cells: Any = None
+    """Cells of the samples, if the solver searches in them: new samples are looked for there too."""
     of_core: Callable[[Array, Array], Array] | None = None
     """Entries of C from entries of the core and their column numbers."""
     largest: Callable[[int, int, int, Array | None], tuple[Array, Array]] | None = None

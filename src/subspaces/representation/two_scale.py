@@ -32,15 +32,12 @@ from subspaces.utils.cells import (
     Pairs,
     Scores,
     build_cells,
-    nearest_cell,
-    probed_positions,
     search,
     stacked,
 )
 from subspaces.utils.decompositions import solve_systems
 from subspaces.utils.process import one_thread
 from subspaces.utils.progress import phase
-from subspaces.utils.ties import top_columns
 from subspaces.utils.types import Array, Labels
 
 N_CANDIDATES = 20
@@ -55,41 +52,6 @@ LEADING = 128
 def candidates_for(n_nonzero: int | None) -> int:
     """Return the number of candidates of a subset of which `n_nonzero` are kept."""
     return max(N_CANDIDATES, 2 * (n_nonzero or 0))
-
-
-@dataclass(frozen=True)
-class TwoScale:
-    """Represent new samples by the cells of the training samples and the global part."""
-
-    cells: Cells
-    model: GlobalPart
-
-    def represent(self, X: Array, train: Array, k: int) -> tuple[Array, Array]:
-        """Return the nearest training samples of new samples and the coefficients over them, both (n_new, k)."""
-        cells = self.cells
-        k = min(k, len(cells.order))  # copies of training samples are in no cell
-        candidates, values = np.empty((len(X), k), dtype=np.intp), np.empty((len(X), k), dtype=X.dtype)
-        cell = nearest_cell(X, cells.centroids)
-        for c in np.unique(cell):
-            rows = np.flatnonzero(cell == c)
-            around = cells.order[probed_positions(cells, cells.probes[c], k)]
-            database = train[around]
-            nearness = 2 * (X[rows] @ database.T) - np.einsum("ij,ij->i", database, database)
-            candidates[rows] = around[top_columns(nearness, k)]
-
-        def one_block(start: int, stop: int) -> None:
-            used, position = np.unique(candidates[start:stop], return_inverse=True)
-            points = np.concatenate([X[start:stop], train[used]])
-            places = stop - start + position.reshape(stop - start, k)
-            values[start:stop] = new_coefficients(points, np.arange(stop - start), places, self.model)
-
-        with one_thread("blas"):
-            map_blocks(one_block, row_blocks(len(X), 1, BATCH))
-        return candidates, values
-
-    def reordered(self, order: Labels) -> TwoScale:
-        """Return the same model for training samples of which the i-th is now number ``order[i]``."""
-        return replace(self, cells=replace(self.cells, order=order[self.cells.order]))
 
 
 @dataclass(frozen=True)
@@ -159,7 +121,7 @@ def two_scale(
     own = np.arange(cells.n_cells)
     candidates, values = coefficients_of_cells(table, own, cells.probes, points_of, model, n_candidates, AROUND)
     found = sparse_coefficients(cells.order[candidates], values, cells.order, model.penalty)
-    return replace(found, model=TwoScale(cells, model))
+    return replace(found, cells=cells)
 
 
 def coefficients_of_cells(
@@ -240,25 +202,6 @@ def local_coefficients(prepared: Prepared, rows: Labels, candidates: Array) -> A
     return np.asarray(-column[:, 1:] / np.maximum(column[:, :1], 1 / largest[:, None])).astype(points.dtype, copy=False)
 
 
-def new_coefficients(points: Array, rows: Labels, candidates: Array, model: GlobalPart) -> Array:
-    """Compute coefficients of samples that the global part has not seen, over candidates that it has.
-
-    Such a sample x cancels in the Schur complement of T = {x} ∪ S: c = (B_S R_SS + λI)⁻¹ (B_S R_Sx + λ H_S h_x), which
-    is the ridge code of x over the training samples if the landmarks carry all of K or S holds all of them. If `affine`
-    it gets (1 − 1ᵀc) u/1ᵀu more, of which 1ᵀc = u_Sᵀ(R_Sx − R_SS H_S h_x) over all training samples.
-    """
-    together = np.concatenate([rows[:, None], candidates], axis=1)
-    overlap, residual = _small_systems(points[together], model.rows(points)[together], model)
-    B = np.eye(candidates.shape[1], dtype=overlap.dtype) - overlap[:, 1:, 1:]
-    right = B @ residual[:, 1:, :1] + overlap.dtype.type(model.penalty) * overlap[:, 1:, :1]
-    found = solve_systems(_plus_penalty(B @ residual[:, 1:, 1:], model), _with_ones(right, model))
-    if not model.affine:
-        return found[:, :, 0]
-    u, inner = found[:, :, 1], residual[:, 1:, 1:]
-    sums = np.einsum("bi,bi->b", u, (residual[:, 1:, :1] - inner @ overlap[:, 1:, :1])[:, :, 0])
-    return np.asarray(found[:, :, 0] + u * ((1 - sums) / _total(inner, u, model))[:, None])
-
-
 def _with_ones(right: Array, model: GlobalPart) -> Array:
     """Append the right-hand side 1 of u = U1 if columns are to sum to one."""
     return np.concatenate([right, np.ones_like(right)], axis=2) if model.affine else right
@@ -273,7 +216,7 @@ def _total(residual: Array, u: Array, model: GlobalPart) -> Array:
 
 def _small_systems(groups: Array, H: Array, model: GlobalPart) -> tuple[Array, Array]:
     """Return H_T H_Tᵀ and R_TT of many small groups T, from their samples (b, t, m) and rows of H (b, t, r)."""
-    residual = _small_grams(groups.astype(H.dtype, copy=False), model.kernel)
+    residual = small_grams(groups.astype(H.dtype, copy=False), model.kernel)
     weighted = H * model.spectrum
     residual -= weighted @ H.transpose(0, 2, 1)
     # two arrays: NumPy takes A Aᵀ to a routine for large matrices, twice as slow here
@@ -347,7 +290,7 @@ def _weights(prepared: Prepared) -> Array:
     return np.maximum(model.spectrum[-prepared.leading.shape[1] :] - model.penalty, 0)
 
 
-def _small_grams(groups: Array, kernel: Kernel) -> Array:
+def small_grams(groups: Array, kernel: Kernel) -> Array:
     """Return the Gram matrices of many small groups of samples, shape (b, t, m) → (b, t, t)."""
     if kernel.of_distances:
         groups = groups - groups[:, :1]  # near the origin no digits are lost

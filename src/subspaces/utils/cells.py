@@ -8,7 +8,7 @@ navigable graph (HNSW), the same result for every number of threads and type of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -52,6 +52,10 @@ class Cells:
     def n_cells(self) -> int:
         """Return the number of cells."""
         return len(self.bounds) - 1
+
+    def reordered(self, order: Labels) -> Cells:
+        """Return the same cells of samples of which the i-th is now number ``order[i]``."""
+        return replace(self, order=order[self.order])
 
     def labels(self) -> Labels:
         """Return the cell of each sample, in the samples' own order."""

@@ -43,8 +43,6 @@ OURS = {
     "landmarks.spectral_embedded": "LinearEmbedding SpectralEmbeddedModel",
     "utils.cells": "Cells",
     "representation.coefficients": "Factors PermutedFactors Trace",
-    "representation.nystrom": "GlobalPart",
-    "representation.two_scale": "TwoScale",
     "kernels.scaling": "Scaling",
     "selection.count": "ClusterCount",
     "selection.hints": "Hints",
