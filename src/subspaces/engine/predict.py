@@ -148,8 +148,8 @@ class ByTrainingPoints:
             codes = new_samples.strongest_values(np.asarray(X), n_kept)
         else:
             # copies would take the places of other candidates; the cells have none
-            may_copy = self.cells is None and self.row_hashes is not None
-            rows = distinct_rows(self.row_hashes).rows if may_copy else np.arange(n)
+            hashes = self.row_hashes if self.cells is None else None
+            rows = np.arange(n) if hashes is None else distinct_rows(hashes).rows
             codes = new_samples.neighbor_codes(
                 X,
                 train if len(rows) == n else train[rows],
