@@ -42,7 +42,7 @@ N_GRAPHS = 12
 ABOVE, BELOW = 0.2, 0.1
 """Agreement that an e-fold more, or fewer, clusters than the natural number must gain."""
 GAP, GAP_IN_PLANE, FALL = 0.25, 0.2, 0.25
-"""Return of a walker below which a split is a gap, also in the plane (one piece: 0.3, 0.25); fall of agreement beyond."""
+"""Return below which a split is a gap, also in the plane (in one piece: 0.3, 0.25); fall of the agreement beyond."""
 CLEAR, JUMP = 0.1, 0.13
 """Return below which nobody comes back, and how much larger it is where a piece is divided."""
 DIVIDED, LOPSIDED = 0.7, 0.6
