@@ -13,3 +13,5 @@ collect_ignore = [
     )
     if find_spec(needed) is None
 ]
+
+collect_ignore_glob = ["tests/*conftest.py"]  # fixtures, not modules with examples; several of one name would collide

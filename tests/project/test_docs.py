@@ -117,7 +117,10 @@ def exists(name: str) -> bool:
                 return True
             rest.insert(0, parts.pop())
         else:
-            return all((found := getattr(found, part, None)) is not None for part in rest)
+            try:
+                return all((found := getattr(found, part, None)) is not None for part in rest)
+            except ImportError:  # a name of the deep methods without PyTorch
+                return True
     return False
 
 
