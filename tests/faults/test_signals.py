@@ -250,9 +250,9 @@ def start(*command: object, **more: object) -> subprocess.Popen[str]:
 
 READY = """
     import sys
-    print("ready", flush=True)
-    sys.argv = ["subspaces", *sys.argv[1:]]
     from subspaces.app.cli.__main__ import main
+    print("ready", flush=True)  # before, Python itself ends: test_case_59_while_python_still_loads
+    sys.argv = ["subspaces", *sys.argv[1:]]
     main()
 """
 
