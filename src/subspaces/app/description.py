@@ -50,7 +50,7 @@ def describe(
     timings = plain(getattr(estimator, "timings_", {}))
     said = getattr(estimator, "verdict_", None)
     document = {
-        **({} if said is None else {"verdict": said}),
+        **({} if said is None else {"verdict": said.removesuffix(".") + no_evidence(estimator) + "."}),
         "version": __version__,
         "source": source,
         "n_samples": int(shape[0]),
@@ -65,8 +65,11 @@ def describe(
     }
     if hasattr(estimator, "estimator_"):  # the front door says which method it took
         document["winner"] = type(estimator.estimator_).__name__
-    selection = getattr(estimator, "selection_", None)
-    if selection is not None:
+    selection, hinted = getattr(estimator, "selection_", None), bool(getattr(estimator, "_said", ()))
+    if selection is not None and hinted:
+        document["chosen"] = plain(estimator.estimator_.get_params())
+        document["reason"] = "Setting and number of groups are those that follow what you know best."
+    elif selection is not None:
         document["chosen"], document["reason"] = plain(selection.parameters), selection.reason
         if selection.runner_up is not None and selection.runner_up.is_as_good:
             document["runner_up"] = str(selection.runner_up)
@@ -90,6 +93,21 @@ def describe(
             for row, words in zip(document["clusters"], cluster_words(texts, estimator.labels_), strict=True):
                 row["words"] = words
     return document
+
+
+def no_evidence(estimator: Any) -> str:
+    """Return what a verdict lacks where a number of groups was asked for and chance alone makes their first split.
+
+    The test is that of the tree (graphs of at most 400 samples), a tenth to a half of the time of a fit.
+    """
+    from subspaces.spectral.hierarchy import LEVEL
+
+    if getattr(estimator, "n_clusters", None) is None or estimator.n_clusters_ < 2 or getattr(estimator, "_said", ()):
+        return ""
+    tree = estimator.tree_ if getattr(estimator, "_is_quick", False) else None
+    if tree is None or not len(tree.p_value) or not tree.p_value[tree.split(1)] > LEVEL:
+        return ""
+    return "; nothing in the data says that there are groups"
 
 
 def plain(value: Any) -> Any:

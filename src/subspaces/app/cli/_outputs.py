@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ class Outputs:
     """Where results go; None is nowhere."""
 
     labels: Path | None
+    groups: Path | None
     reports: tuple[Path, ...]
     folder: Path | None
     model: Path | None
@@ -70,6 +72,10 @@ class Outputs:
             for path in self.reports:
                 check_output(path, force=force, source=source, suffixes=tuple(KINDS), what="report")
                 self._check_report(path, task)
+        if self.groups is not None:
+            check_output(self.groups, force=force, source=main, suffixes=(".csv", ".tsv"), what="table of groups")
+            if task.is_image:
+                raise refuse("--groups", "has no meaning for an image of spectra; --report shows its mean spectra")
         if self.folder is not None:
             from subspaces.app.files.sorting import check_target
 
@@ -105,6 +111,9 @@ class Outputs:
             sort_into(self.folder, data.source, [str(name) for name in data.ids or ()], run.summary, link=self.link)
             folders, how = counted(len(run.summary.clusters), "folder"), "linked" if self.link else "copied"
             written.append(f"{counted(data.n_samples, 'image')} {how} into {folders} in {self.folder}")
+        if self.groups is not None and run.groups is not None:
+            _write_rows(self.groups, run.groups.table())
+            written.append(f"what sets the groups apart written to {self.groups}")
         written += self._write_reports(run)
         if self.model is not None and run.data is not None:
             from subspaces.app.files.models import Reading, save_model
@@ -121,10 +130,12 @@ class Outputs:
             return []
         if run.data is not None or self.labels.suffix not in LEFT:
             table: dict[str, Any] = {} if run.data is None else run.data.table
-            columns = {} if run.summary is None else run.summary.columns()
-            labels = run.estimator.labels_
+            own = {} if run.data is None else {"original": run.data.original}
+            if run.groups is not None:
+                own["sheets"] = {"groups": run.groups.table()}
             with phase("Writing the labels"):
-                write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
+                extra = {"columns": run.columns(), "extra": run.document, "force": self.force}
+                write_labels(self.labels, run.estimator.labels_, **extra, **own, **table)
         return [f"labels written to {self.labels}"]
 
     def _write_reports(self, run: Run) -> list[str]:
@@ -148,6 +159,15 @@ class Outputs:
         return [WRITTEN[kind].format(path) for path, kind in zip(self.reports, kinds, strict=True)]
 
 
+def _write_rows(path: Path, rows: list[list[Any]]) -> None:
+    from subspaces.app.files.writing import write_rows
+    from subspaces.utils.atomic import write_text
+
+    text = io.StringIO()
+    write_rows(text, rows, "\t" if path.suffix.lower() == ".tsv" else ",")
+    write_text(path, text.getvalue())
+
+
 def _content(run: Run) -> Content:
     if run.image is not None:
         return image_content(run)
@@ -155,9 +175,8 @@ def _content(run: Run) -> Content:
 
     assert run.data is not None
     assert run.summary is not None
-    return Content.from_dataset(
-        run.estimator, run.data, run.summary, run.document, command=repeated_command(), reading=run.reading
-    )
+    more = {"command": repeated_command(), "reading": run.reading, "groups": run.groups}
+    return Content.from_dataset(run.estimator, run.data, run.summary, run.document, **more)
 
 
 def _write_tree(path: Path, run: Run) -> None:
@@ -179,8 +198,7 @@ def _write_tree(path: Path, run: Run) -> None:
 def as_document(run: Run) -> dict[str, Any]:
     """Return everything about a run, ready for JSON; rows of the file that were dropped are not among the samples."""
     places = {} if run.data is None else run.data.places
-    columns = {} if run.summary is None else run.summary.columns()
-    return {**run.document, **places, "cluster": run.estimator.labels_.tolist(), **columns}
+    return {**run.document, **places, "cluster": run.estimator.labels_.tolist(), **run.columns()}
 
 
 def say(run: Run, written: list[str], found: bool) -> None:
