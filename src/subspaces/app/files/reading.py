@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from subspaces.app.files.arrays import read_mat, read_npy, read_npz
 from subspaces.app.files.dataset import MISSING_RULES, Dataset, Request, check_there, told_in_one_line
@@ -35,6 +36,7 @@ READERS: dict[str, Reader] = {
     ".xlsx": read_xlsx,
     ".xlsm": read_xlsx,
     ".parquet": read_parquet,
+    ".dta": read_parquet,
     ".npy": read_npy,
     ".npz": read_npz,
     ".mat": read_mat,
@@ -51,11 +53,11 @@ _FOLDERS: dict[str, Reader] = {_FOLDER: read_images, _CELLS: read_10x, _WRITINGS
 _OPTIONS = {
     "array": (*_ARRAYS, ".h5ad", *_BOOKS),
     **dict.fromkeys(("header", "decimal"), (*_TEXT, *_BOOKS)),
-    **dict.fromkeys(("ignore", "keep", "columns"), (*_TEXT, *_BOOKS, ".parquet")),
-    "label": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, ".h5ad", _FOLDER, _WRITINGS),
-    "text": (*_TEXT, *_BOOKS, ".parquet"),
-    "id": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, ".h5ad"),
-    "missing": (*_TEXT, *_BOOKS, ".parquet", ".npy", *_ARRAYS, ".h5ad"),
+    **dict.fromkeys(("ignore", "keep", "columns"), (*_TEXT, *_BOOKS, ".parquet", ".dta")),
+    "label": (*_TEXT, *_BOOKS, ".parquet", ".dta", *_ARRAYS, ".h5ad", _FOLDER, _WRITINGS),
+    "text": (*_TEXT, *_BOOKS, ".parquet", ".dta"),
+    "id": (*_TEXT, *_BOOKS, ".parquet", ".dta", *_ARRAYS, ".h5ad"),
+    "missing": (*_TEXT, *_BOOKS, ".parquet", ".dta", ".npy", *_ARRAYS, ".h5ad"),
     **dict.fromkeys(("image_size", "color", "min_images"), (_FOLDER,)),
 }
 """Formats for which an option of `read_table` has a meaning; elsewhere it is refused, never silently dropped."""
@@ -78,6 +80,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     min_images: int = 2,
     text: str | None = None,
+    sheet: str | None = None,
 ) -> Dataset:
     """Read samples, one per row, from a table, a workbook, an array or a folder of images or texts.
 
@@ -97,7 +100,7 @@ def read_table(
     id : column or array with an identifier of each sample: kept out of `X` and returned as `ids`
     ignore : columns to leave out
     keep : columns to use although they look like identifiers, which are left out and noted; None: all that are numbers
-    array : array with the samples in a ``.npz`` or ``.mat`` file, sheet of a workbook
+    array : array with the samples in a ``.npz`` or ``.mat`` file
         By default ``X``, else the only array with two or more dimensions, else ``fea`` or ``data``. Further
         dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the samples.
     header : True if the first line of a text file holds the names of the columns; by default found from two lines
@@ -112,6 +115,7 @@ def read_table(
     min_images : fewest images that are enough
     text : column of a table with a text for each sample; the other columns are left out, and
         `X` has no columns until vectors are made of ``texts`` (:mod:`subspaces.app.features`)
+    sheet : sheet of a workbook (as `array` is); by default the first that holds many numbers
 
     Returns
     -------
@@ -127,7 +131,7 @@ def read_table(
         id=id,
         ignore=tuple(ignore),
         keep=None if keep is None else tuple(keep),
-        array=array,
+        array=sheet if array is None else array,
         header=header,
         decimal=decimal,
         max_bytes=available_bytes() if max_bytes is None else max_bytes,
@@ -177,7 +181,26 @@ def read_file(file: Path, request: Request, reader: Reader | None = None) -> Dat
         if getattr(request, option) != getattr(Request(), option) and suffix not in suffixes:
             raise FileError(file, f"{argument(option)} has no meaning for a {what} (only for {', '.join(suffixes)})")
     with told_in_one_line(file, f"not a {what}"), phase(f"Reading {printable(file.name, 40)}"):
-        return reader(file, request)
+        try:
+            return reader(file, request)
+        except FileError as error:
+            raise _tried(error, file, request, reader) from None
+
+
+def _tried(error: FileError, file: Path, request: Request, reader: Reader) -> FileError:
+    """Return the error with a remedy under which the file is read; what else it needs is added to it."""
+    remedy, given = dict[str, Any](), error.remedy
+    while given and not given.keys() & (remedy.keys() - {"ignore"}) and error.path == file:
+        remedy |= {**given, "ignore": [*remedy.get("ignore", ()), *given.get("ignore", ())]}
+        try:
+            reader(file, replace(request, **{**remedy, "ignore": (*request.ignore, *remedy["ignore"])}))
+        except FileError as other:
+            given = other.remedy
+        except Exception:  # the file is damaged further below
+            break
+        else:
+            return error.saying(error.problem, remedy={name: value for name, value in remedy.items() if value})
+    return error.saying(error.problem, remedy={})
 
 
 def _kind_of_folder(folder: Path) -> str:

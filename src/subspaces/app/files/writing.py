@@ -101,12 +101,15 @@ def write_labels(
     rows: Labels | None = None,
     n_rows: int | None = None,
     extra: Mapping[str, Any] | None = None,
+    original: Any = None,
+    sheets: Mapping[str, Sequence[Sequence[Any]]] | None = None,
     force: bool = False,
 ) -> None:
     """Write one label per sample to a ``.csv``, ``.tsv``, ``.xlsx``, ``.parquet``, ``.json`` or ``.npy`` file.
 
     Tables have the columns ``id`` (or ``line``, where the samples have lines but no identifiers, or ``row``, counted
-    from 0, where they have neither), ``cluster`` and those of `columns`. A ``.npy`` file holds the labels only.
+    from 0, where they have neither), those of `original`, ``cluster`` and those of `columns`. A ``.npy`` file holds the
+    labels only.
     In CSV, TSV and workbooks a text identifier that a spreadsheet would take for a formula (it starts with ``=``,
     ``+``, ``-``, ``@``, a tabulator or a new line and is no number) gets an apostrophe in front; in CSV and TSV also
     inside of an identifier, behind a comma, semicolon, tabulator or new line.
@@ -121,6 +124,8 @@ def write_labels(
     rows : row of each sample in a table of `n_rows` rows; the others get an empty label (−1 in ``.npy``)
     n_rows : rows of the table, by default as many as samples
     extra : more entries of a JSON file; other formats leave them out
+    original : pandas.DataFrame with the columns of the file that was clustered, a row for each row of the table
+    sheets : rows of more sheets of a workbook by their titles; other formats leave them out
     force : allow an existing file to be replaced
     """
     file = Path(path)
@@ -140,8 +145,26 @@ def write_labels(
             table[name] = [None] * n
             for row, value in zip(rows.tolist(), plain, strict=True):
                 table[name][row] = value
+    if original is not None and len(original) != n:
+        raise ValueError(f"original has {len(original)} rows and the table {n}; there must be one for each")
+    if original is not None and file.suffix.lower() not in (".json", ".npy"):
+        first = next(iter(table))
+        table = {first: table.pop(first), **_own_columns(original, {first, *table}), **table}
+    if original is not None:
+        extra = {"table": _own_columns(original, set()), **(extra or {})}
     with write_atomically(file) as stream:
-        WRITERS[file.suffix.lower()](stream, table, extra or {})
+        WRITERS[file.suffix.lower()](stream, table, {**(extra or {}), **({"sheets": sheets} if sheets else {})})
+
+
+def _own_columns(original: Any, taken: set[str]) -> Table:
+    """Return the columns of a person's table under names that are not `taken`, with None in empty cells."""
+    plain = original.astype(object).where(original.notna(), None)
+    columns: Table = {}
+    for j, name in enumerate(map(str, plain.columns)):
+        while name in taken or name in columns:
+            name += " (before)" if name in taken else f" ({j + 1})"
+        columns[name] = plain.iloc[:, j].tolist()
+    return columns
 
 
 def check_n_rows(path: Path, n_rows: int) -> None:
