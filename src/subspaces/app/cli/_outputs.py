@@ -225,10 +225,16 @@ def say(run: Run, written: list[str], found: bool) -> None:
 
 
 def _words(document: dict[str, Any]) -> list[str]:
-    """Return the first words that make each cluster of texts, largest cluster first."""
-    rows = sorted((row for row in document.get("clusters", ()) if row.get("words")), key=lambda row: -row["size"])
-    lines = [f"cluster {row['cluster']}: {', '.join(row['words'][:N_WORDS])}" for row in rows[:MOST_LINES]]
-    return [*lines, *([f"and {len(rows) - MOST_LINES} more clusters"] if len(rows) > MOST_LINES else [])]
+    """Return what sets each cluster apart: columns, or the first words of a cluster of texts."""
+    names = document.get("known", {}).get("names", {})
+    found = [
+        (f"cluster {row['cluster']}{', ' * (key in names)}{names.get(key, '')}", text)
+        for row in sorted(document.get("clusters", ()), key=lambda row: -row["size"])
+        if (text := ", ".join(row.get("words", ())[:N_WORDS]) or row.get("stands_out"))
+        for key in [str(row["cluster"])]
+    ]
+    more = [f"and {len(found) - MOST_LINES} more clusters"] if len(found) > MOST_LINES else []
+    return [f"{title}: {text}" for title, text in found[:MOST_LINES]] + more
 
 
 def _how(document: dict[str, Any], name: str) -> list[str]:

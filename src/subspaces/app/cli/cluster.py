@@ -300,4 +300,7 @@ def _run(task: Task, labels: Path | None) -> Run:
     if y is not None:
         document["known"] = changed_by(estimator, y)
     lines = motion_in_python(inputs, arguments) if task.is_motion else inputs.in_python(arguments)
-    return Run(document, estimator, data, summary, features_in_python(lines, data), tracks=tracks)
+    run = Run(document, estimator, data, summary, features_in_python(lines, data), tracks=tracks)
+    for i, row in enumerate(document["clusters"] if run.groups is not None and n_clusters > 1 else ()):
+        row["stands_out"] = run.groups.telling(i)
+    return run
