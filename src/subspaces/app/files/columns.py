@@ -102,6 +102,8 @@ def choose_columns(
     must_differ = id_ is None and not row_names and bool(differing)
     if id_ is None:
         id_ = next(iter([*row_names, *differing, *(j for j in ids if j not in texts)]), None)
+    if same := sorted({names[j] for j in features if names[j] and list(names).count(names[j]) > 1}):
+        notes.append(f"several columns are called {quoted(same, 4)}; their order tells them apart")
     for i in features:
         if label is None and names[i].lower() in LABEL_NAMES:
             how = f"{argument('label', names[i])} would score against it"

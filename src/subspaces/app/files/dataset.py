@@ -20,6 +20,7 @@ from subspaces.utils.types import Array, Data, Labels
 MISSING_RULES = ("error", "drop", "mean", "median")
 """Treatments of missing values that a caller may ask for."""
 
+_NUMBER = r"-?(0|[1-9]\d{0,14})(\.\d+)?"  # as which a text loses nothing
 _SHOWN = 4  # rows and columns that an error lists
 
 
@@ -74,12 +75,15 @@ class Original:
         return Original(self.names, numbers, self.places, {j: list(cells) for j, cells in rest.items()})
 
     def frame(self) -> Any:
-        """Return a pandas.DataFrame."""
+        """Return a pandas.DataFrame; columns without name and content are not in it."""
         import pandas
 
-        found = dict(zip(self.places, self.numbers.T, strict=True)) | {
-            j: pandas.Series(cells, dtype=object) for j, cells in self.others.items()
-        }
+        found = dict(zip(self.places, self.numbers.T, strict=True))
+        for j, cells in self.others.items():
+            column = pandas.Series(cells, dtype=object).replace("", None)
+            if column.notna().any() or self.names[j]:
+                texts = column.dropna().astype(str)
+                found[j] = pandas.to_numeric(column) if texts.str.fullmatch(_NUMBER).all() else column
         frame = pandas.DataFrame({j: found[j] for j in sorted(found)})
         whole = frame.convert_dtypes(infer_objects=False, convert_string=False, convert_floating=False)
         return whole.set_axis([self.names[j] for j in whole.columns], axis=1)

@@ -156,6 +156,8 @@ def read_table(
         raise ValueError("path is an empty list; name a file.")
     for file in files:
         check_there(file)
+    if len(files) == 1 and files[0].is_dir():
+        files = _tables_in(files[0]) or files
     if len(files) == 1 and not belongs(files[0].name):
         return read_file(files[0], request)
     if not are_images(files):
@@ -208,6 +210,13 @@ def _kind_of_folder(folder: Path) -> str:
     if matrix_of_folder(folder) is not None:
         return _CELLS
     return _WRITINGS if files_below(folder, is_text) and not files_below(folder, belongs) else _FOLDER
+
+
+def _tables_in(folder: Path) -> list[Path]:
+    """Return the tables in a folder that is none of cells, images or texts."""
+    if _kind_of_folder(folder) != _FOLDER or files_below(folder, belongs):
+        return []
+    return sorted(file for file in folder.iterdir() if suffix_of(file) in READERS and file.name[0] not in ".~")
 
 
 def has_columns(file: Path) -> bool:

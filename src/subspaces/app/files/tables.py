@@ -105,7 +105,7 @@ def dataset_from_rows(path: Path, request: Request, rows: Iterator[Row], layout:
     table = None if is_wider or layout.is_sheet else _read_clean(path, request, body[0], head, layout)
     table = table or _fill(path, request, chain(body, rows), head, layout)
     _cut_totals(table, len(head.columns.features))
-    notes += (*told, *table.notes, *head.columns.notes)
+    notes += (*told, *table.notes)
     if decimal == "," and request.decimal is None:
         notes += ("numbers are written with decimal commas in this file",)
     if request.header is None and not head.has_names and counts_up(sample[0][1]) and len(sample[0][1]) > 2:

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
@@ -147,23 +147,28 @@ def write_labels(
                 table[name][row] = value
     if original is not None and len(original) != n:
         raise ValueError(f"original has {len(original)} rows and the table {n}; there must be one for each")
-    if original is not None and file.suffix.lower() not in (".json", ".npy"):
-        first = next(iter(table))
-        table = {first: table.pop(first), **_own_columns(original, {first, *table}), **table}
-    if original is not None:
-        extra = {"table": _own_columns(original, set()), **(extra or {})}
+    suffix, (first, *ours) = file.suffix.lower(), table
+    if suffix in (".csv", ".tsv", ".xlsx"):  # as people read them
+        table |= {name: list(map(_short, table[name])) for name in ours}
+    if original is not None and suffix == ".json":
+        extra = {"table": _own_columns(original, {}), **(extra or {})}
+    elif original is not None:
+        table = {first: table[first], **_own_columns(original, table), **{name: table[name] for name in ours}}
     with write_atomically(file) as stream:
-        WRITERS[file.suffix.lower()](stream, table, {**(extra or {}), **({"sheets": sheets} if sheets else {})})
+        WRITERS[suffix](stream, table, ({"sheets": sheets or {}} if suffix == ".xlsx" else extra) or {})
 
 
-def _own_columns(original: Any, taken: set[str]) -> Table:
-    """Return the columns of a person's table under names that are not `taken`, with None in empty cells."""
+def _own_columns(original: Any, ours: Table) -> Table:
+    """Return the columns of a person's table with None in empty cells, under names that differ from each other's."""
     plain = original.astype(object).where(original.notna(), None)
     columns: Table = {}
     for j, name in enumerate(map(str, plain.columns)):
-        while name in taken or name in columns:
-            name += " (before)" if name in taken else f" ({j + 1})"
-        columns[name] = plain.iloc[:, j].tolist()
+        cells = plain.iloc[:, j].tolist()
+        if name in ("id", "line", "row") and list(map(str, cells)) == list(map(str, ours.get(name, ()))):
+            continue  # there already
+        while name in ours or name in columns:
+            name += " (before)" if name in ours else f" ({j + 1})"
+        columns[name] = cells
     return columns
 
 
@@ -229,12 +234,6 @@ def write_rows(text: TextIO, rows: Iterable[Sequence[Any]], delimiter: str = ","
         (plain if is_plain else quoted).writerow(cells)
 
 
-def _rows(table: Table) -> Iterator[list[Any]]:
-    """Yield the rows of a table, numbers behind the first column as people read them."""
-    first, *others = table.values()
-    yield from (list(row) for row in zip(first, *(map(_short, column) for column in others), strict=True))
-
-
 def _short(value: Any) -> Any:
     """Return numbers with six digits, and True and False as 1 and 0, which every program sorts and filters."""
     if isinstance(value, bool):
@@ -248,7 +247,7 @@ def _short(value: Any) -> Any:
 def _write_text(stream: BinaryIO, table: Table, extra: Mapping[str, Any], delimiter: str = ",") -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     write_rows(text, [list(table)], delimiter)
-    write_rows(text, _rows(table), delimiter)
+    write_rows(text, zip(*table.values(), strict=True), delimiter)
     text.detach()  # flushes, and leaves the file open for the caller
 
 
@@ -273,8 +272,13 @@ def _write_xlsx(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> Non
         fill = PatternFill(bgColor=color, fill_type="solid")
         sheet.conditional_formatting.add(f"A2:{last}{max(bottom, 2)}", FormulaRule(formula=[rule], fill=fill))
     try:
-        for row in ([*table], *_rows(table)):
+        for row in ([*table], *zip(*table.values(), strict=True)):
             sheet.append([_for_sheet(cell) for cell in row])
+        for title, rows in extra["sheets"].items():
+            more = book.create_sheet(title)
+            for row in rows:
+                more.append([_for_sheet(_short(cell)) for cell in row])
+            more.close()
         # openpyxl leaves its archive open where a disk is full, and its closing would complain once more
         packed = io.BytesIO()
         book.save(packed)
