@@ -300,7 +300,11 @@ def _run(task: Task, labels: Path | None) -> Run:
     if y is not None:
         document["known"] = changed_by(estimator, y)
     lines = motion_in_python(inputs, arguments) if task.is_motion else inputs.in_python(arguments)
-    run = Run(document, estimator, data, summary, features_in_python(lines, data), tracks=tracks)
+    lines = features_in_python(lines, data)
+    if y is not None:
+        told = {i: name for i, name in enumerate(y) if name}
+        lines += f"\ny = [None] * len(X)\nfor row, name in {told}.items():\n    y[row] = name"
+    run = Run(document, estimator, data, summary, lines, tracks=tracks)
     for i, row in enumerate(document["clusters"] if run.groups is not None and n_clusters > 1 else ()):
         row["stands_out"] = run.groups.telling(i)
     return run

@@ -97,7 +97,7 @@ class Dataset:
     ----------
     X : array of shape (n_samples, n_features), rows as in the file; CSR where the file is sparse
     source : the file
-    y : class of each sample as an index into `classes`; None when no label was named
+    y : class of each sample as an index into `classes`, −1 where its cell is empty; None when no label was named
     classes : the labels as written in the file
     ids : identifier of each sample, when the file has one and it was named
     feature_names : names of the columns of `X`, when the file has names

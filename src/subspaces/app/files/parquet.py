@@ -54,10 +54,12 @@ def read_parquet(path: Path, request: Request) -> Dataset:
     data = Dataset(X, path, columns=original)
     if columns.label is not None:
         labels = found[names[columns.label]]
-        _check_complete(path, names[columns.label], labels)
+        known = np.array([label is not None and label == label for label in labels], dtype=bool)
+        told = [label for label, is_known in zip(labels, known.tolist(), strict=True) if is_known]
         # as objects: an array of texts would have room for the longest in every row
-        is_text = any(isinstance(label, str | bytes) for label in labels)
-        y, classes = encode(path, np.asarray(labels, dtype=object if is_text else None), names[columns.label])
+        is_text = any(isinstance(label, str | bytes) for label in told)
+        y = np.full(len(labels), -1)
+        y[known], classes = encode(path, np.asarray(told, dtype=object if is_text else None), names[columns.label])
         data = replace(data, y=y, classes=classes)
     return dataset_of_columns(data, columns, request)
 

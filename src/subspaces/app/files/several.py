@@ -132,7 +132,7 @@ def _joined(parts: list[Dataset]) -> Dataset:
         data = replace(data, columns=first.below(others, numbers))
     if all(part.y is not None and part.classes is not None for part in parts):
         names = list(dict.fromkeys(name for part in parts for name in part.classes or ()))
-        codes = [np.array([names.index(name) for name in part.classes or ()])[part.y] for part in parts]
+        codes = [np.array([*map(names.index, part.classes or ()), -1])[part.y] for part in parts]
         data = replace(data, y=np.concatenate(codes).astype(np.intp), classes=names)
     if all(part.rows is None for part in parts):
         return data

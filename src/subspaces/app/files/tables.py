@@ -174,16 +174,16 @@ def _dataset(path: Path, request: Request, table: _Table, head: _Head, notes: tu
         notes += (f"{one} beyond a limit of measurement ('{printable(limits[0])}'), and so missing",)
     lines = np.array(table.lines, dtype=np.intp)
     labels = None if columns.label is None else [cell.strip() for cell in table.others[columns.label]]
-    for i, label in enumerate(labels or ()):
-        if label.lower() in ("", "nan"):  # not all of MISSING: "none" and "-" are names of classes too
-            problem = "missing label; fill it in, leave out the row or do not name a label"
-            raise FileError(path, problem, line=table.lines[i], column=request.label)
     is_named = head.has_names or len(columns.features) < len(head.names)  # else their order is all that is known
     original = Original(head.names, X, columns.features, table.others)
     data = Dataset(X, path, notes=notes, lines=lines, units=head.units, columns=original)
     if labels is not None:
-        classes = {label: code for code, label in enumerate(dict.fromkeys(labels))}
-        data = replace(data, y=np.array([classes[label] for label in labels], dtype=np.intp), classes=list(classes))
+        known = [label for label in labels if label.lower() not in ("", "nan")]  # "none" and "-" are names of classes
+        classes = {label: code for code, label in enumerate(dict.fromkeys(known))}
+        if not classes:
+            raise FileError(path, "missing label, in every row; fill in some, or name no label", column=request.label)
+        data = replace(data, y=np.array([classes.get(label, -1) for label in labels], dtype=np.intp))
+        data = replace(data, classes=list(classes))
     return dataset_of_columns(data, columns, request, table.first_missing, is_named)
 
 

@@ -203,7 +203,7 @@ def python_lines(content: Content) -> str:
     reading = f"{content.reading}\n" if content.reading else ""
     return (
         f"from {module} import {type(estimator).__name__}\n{reading}\nmodel = {estimator!r}{comment}\n"
-        "labels = model.fit_predict(X)"
+        f"labels = model.fit_predict(X{', y' if 'known' in content.document else ''})"
     )
 
 
