@@ -129,13 +129,11 @@ class Outputs:
         if self.labels is None:
             return []
         if run.data is not None or self.labels.suffix not in LEFT:
-            table: dict[str, Any] = {} if run.data is None else run.data.table
-            own = {} if run.data is None else {"original": run.data.original}
-            if run.groups is not None:
-                own["sheets"] = {"groups": run.groups.table()}
+            table: dict[str, Any] = {} if run.data is None else {**run.data.table, "original": run.data.original}
+            table["sheets"] = {} if run.groups is None else {"groups": run.groups.table()}
+            table |= {"columns": run.columns(), "extra": run.document, "force": self.force}
             with phase("Writing the labels"):
-                extra = {"columns": run.columns(), "extra": run.document, "force": self.force}
-                write_labels(self.labels, run.estimator.labels_, **extra, **own, **table)
+                write_labels(self.labels, run.estimator.labels_, **table)
         return [f"labels written to {self.labels}"]
 
     def _write_reports(self, run: Run) -> list[str]:

@@ -305,6 +305,6 @@ def _run(task: Task, labels: Path | None) -> Run:
         told = {i: name for i, name in enumerate(y) if name}
         lines += f"\ny = [None] * len(X)\nfor row, name in {told}.items():\n    y[row] = name"
     run = Run(document, estimator, data, summary, lines, tracks=tracks)
-    for i, row in enumerate(document["clusters"] if run.groups is not None and n_clusters > 1 else ()):
-        row["stands_out"] = run.groups.telling(i)
+    for i, row in enumerate(document["clusters"] if n_clusters > 1 else ()):
+        row["stands_out"] = "" if run.groups is None else run.groups.telling(i)
     return run

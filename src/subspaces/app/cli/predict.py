@@ -93,7 +93,7 @@ def _how_sure(estimator: Any, X: Any, labels: Any) -> dict[str, Any]:
 
     names = getattr(estimator, "class_names_", {})
     found = {"name": [str(names.get(label, "")) for label in labels.tolist()]} if names else {}
-    predictor = getattr(estimator, "_predictor", None)
+    predictor: Any = getattr(estimator, "_predictor", None)
     if not hasattr(predictor, "memberships"):
         return found
     k, rows = estimator.n_clusters_, np.arange(len(labels))
