@@ -30,7 +30,7 @@ _DATE = re.compile(rf"({_DAY}|{_MONTH})([T ,]+{_TIME})?|{_TIME}")
 
 
 def kind_of(cell: str, decimal: str = "") -> Kind:
-    """Classify a cell, given the decimal sign of its file; a value beyond a limit of detection (``<LOD``) is missing."""
+    """Classify a cell, given the decimal sign of its file; what could not be measured (``<LOD``) is missing."""
     if cell.strip().lower() in MISSING or is_limit(cell):
         return "missing"
     try:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.dataset import Dataset, Original, Request, settle_missing, whole_numbers
 from subspaces.app.files.cells import MISSING, have_units, is_date
+from subspaces.app.files.dataset import Dataset, Original, Request, settle_missing, whole_numbers
 from subspaces.utils.column_names import IDS, LABEL_NAMES, is_id, last_word
 from subspaces.utils.files import FileError, argument, printable, quoted
 from subspaces.utils.spelling import counted
@@ -249,7 +249,7 @@ def _without_ids(data: Dataset, names: Sequence[str], request: Request) -> Datas
     nothing else does. Columns that were asked for stay, and so do all where a gap means something (tracks).
     """
     kinds: dict[int, str] = {}
-    notes, X = list(data.notes), data.X
+    notes, X, original = list(data.notes), data.X, data.columns
     if request.columns is None and request.keep is not None and request.missing != "keep":
         with np.errstate(invalid="ignore", over="ignore"):
             spread = X.max(axis=0) - X.min(axis=0)
@@ -276,14 +276,14 @@ def _without_ids(data: Dataset, names: Sequence[str], request: Request) -> Datas
         is_id = "is an id" if len(unsure) == 1 else "are ids"
         notes.append(f"if {quoted(unsure, 4)} {is_id}, leave out with {argument('ignore', unsure[:4])}")
     data = replace(data, notes=tuple(notes), left_out=left_out)
-    if not out or data.columns is None:
+    if not out or original is None:
         return data
     if ids and data.ids is None and np.isfinite(X[:, ids[0]]).all() and len(np.unique(X[:, ids[0]])) == len(X):
         data = replace(data, ids=X[:, ids[0]].astype(np.int64).tolist())
     kept = np.setdiff1d(np.arange(len(names)), out)
-    places, numbers = data.columns.places, np.ascontiguousarray(X[:, kept])
-    others = {**data.columns.others, **{places[j]: whole_numbers(X[:, j]).tolist() for j in out}}
-    rest = Original(data.columns.names, numbers, [places[j] for j in kept], others)
+    places, numbers = original.places, np.ascontiguousarray(X[:, kept])
+    others = {**original.others, **{places[j]: whole_numbers(X[:, j]).tolist() for j in out}}
+    rest = Original(original.names, numbers, [places[j] for j in kept], others)
     return replace(data, X=numbers, feature_names=[names[j] for j in kept], columns=rest)
 
 

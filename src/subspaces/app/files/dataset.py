@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +70,8 @@ class Original:
 
     def below(self, others: Sequence[Original], numbers: Array) -> Original:
         """Return these columns with those of more files below, by their names; `numbers` are the features of all."""
-        rest = {j: chain.from_iterable(part.cells(self.names[j], j) for part in (self, *others)) for j in self.others}
-        return Original(self.names, numbers, self.places, {j: list(cells) for j, cells in rest.items()})
+        rest = {j: [cell for part in (self, *others) for cell in part.cells(self.names[j], j)] for j in self.others}
+        return Original(self.names, numbers, self.places, rest)
 
     def frame(self) -> Any:
         """Return a pandas.DataFrame; columns without name and content are not in it."""
@@ -83,7 +82,7 @@ class Original:
             column = pandas.Series(cells, dtype=object).replace("", None)
             if column.notna().any() or self.names[j]:
                 texts = column.dropna().astype(str)
-                found[j] = pandas.to_numeric(column) if texts.str.fullmatch(_NUMBER).all() else column
+                found[j] = column.astype(float) if texts.str.fullmatch(_NUMBER).all() else column
         frame = pandas.DataFrame({j: found[j] for j in sorted(found)})
         whole = frame.convert_dtypes(infer_objects=False, convert_string=False, convert_floating=False)
         return whole.set_axis([self.names[j] for j in whole.columns], axis=1)
@@ -267,9 +266,9 @@ def settle_missing(
     missing = np.isnan(data.X)
     rows, columns = np.flatnonzero(missing.any(axis=1)), np.flatnonzero(missing.any(axis=0))
     if how == "error":
-        remedy = {"missing": "drop" if 4 * len(rows) <= len(data.X) else "median"}
+        rule = {"missing": "drop" if 4 * len(rows) <= len(data.X) else "median"}
         or_else = f", or leave out the column ({argument('ignore')})" if can_ignore else ""
-        raise FileError(data.source, _report(missing, rows, columns, row_name, names, cell) + or_else, remedy=remedy)
+        raise FileError(data.source, _report(missing, rows, columns, row_name, names, cell) + or_else, remedy=rule)
     counts = ", ".join(f"'{printable(names[j])}' {int(missing[:, j].sum())}" for j in columns[:_SHOWN])
     more = f" and {counted(len(columns) - _SHOWN, 'more column')}" if len(columns) > _SHOWN else ""
     where = f"{counted(int(missing.sum()), 'value was', 'values were')} missing ({counts}{more})"

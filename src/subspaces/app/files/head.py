@@ -121,7 +121,13 @@ def _are_groups(row: Cells, below: Cells) -> bool:
     are_short = len(set(filter(None, names))) < len(list(filter(None, names))) or any(
         cell and not name for cell, name in zip(cells, names, strict=False)
     )
-    return len(at) > 1 and 2 * at[-1] >= len(below) and is_text and are_short and len(names) - names.count("") > len(at)
+    return (
+        len(at) > 1
+        and 2 * at[-1] + 2 >= len(below)
+        and is_text
+        and are_short
+        and len(names) - names.count("") > len(at)
+    )
 
 
 def name_columns(rows: Sequence[Cells], header: bool | None, decimal: str) -> Names:
@@ -133,9 +139,9 @@ def name_columns(rows: Sequence[Cells], header: bool | None, decimal: str) -> Na
     >>> found.names, found.n_rows, found.units
     (['Sepal l', 'Sepal w', 'x'], 3, {'Sepal l': 'cm', 'Sepal w': 'cm'})
     """
-    if header is False or (header is None and not looks_like_header(rows[0], *rows[1:2], decimal=decimal)):
+    if header is False or (header is None and not looks_like_header(rows[0], rows[1] if rows[1:] else None, decimal)):
         return Names(None)
-    names, n_rows, units, notes = [cell.strip() for cell in rows[0]], 1, {}, ()
+    names, n_rows, units, notes = [cell.strip() for cell in rows[0]], 1, dict[str, str](), tuple[str, ...]()
     while n_rows < min(_MOST, len(rows) - 1) and _says_more(rows[n_rows], rows[n_rows + 1 :], decimal):
         row = [cell.strip() for cell in rows[n_rows]][: len(names)]
         n_rows += 1

@@ -345,7 +345,7 @@ def _texts_from_rows(path: Path, request: Request, sample: list[Row], rows: Iter
     assert request.text is not None
     has_header = not request.text.isdigit() if request.header is None else request.header
     first = [cell.strip() for cell in sample[0][1]]
-    names: Sequence[str] = first if has_header else [str(i + 1) for i in range(len(first))]
+    names = first if has_header else [str(i + 1) for i in range(len(first))]
     wanted = {"text": request.text, "label": request.label, "id": request.id}
     at = {part: find_column(path, names, name, part) for part, name in wanted.items() if name is not None}
     table, last = _Table({j: [] for j in range(len(names))}), max(at.values())
