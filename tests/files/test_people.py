@@ -155,6 +155,18 @@ def test_line_breaks_in_the_first_name(tmp_path):
     assert data.lines.tolist() == list(range(3, 21, 2))
 
 
+def test_what_only_looks_like_units_or_totals(tmp_path):
+    rows = [["plant", "a", "b"], *([f"p{i}", i / 7, i % 3] for i in range(60))]
+    assert read_table(text(tmp_path / "x.csv", [*rows, ["SD", 1, 2]])).ids[-1] == "SD"  # a state, where no mean is
+    assert read_table(text(tmp_path / "x.csv", [*rows, ["Max", 1, 2], ["Total", 3, 4]])).ids[-1] == "p59"
+    rows[1][1:] = "ca. 5", "5*"
+    assert "line 2, column 'a': 'ca. 5' is not a number" in refusal(text(tmp_path / "x.csv", rows))
+    phones = [["a", "phone"], *([i / 7, f"030 123 {100 + i // 2}"] for i in range(60))]
+    assert "'030 123 100' is not a number" in refusal(text(tmp_path / "x.csv", phones))
+    late = [["a", "", "b"], *([i / 7, "?" if i == 55 else "", i % 3] for i in range(60))]
+    assert read_table(text(tmp_path / "x.csv", late)).notes == ("not used: the columns without a name, number 2",)
+
+
 def test_units_in_the_cells_are_no_reason_to_drop_a_measurement(tmp_path):
     path = text(tmp_path / "x.csv", [["a", "b"], *([f"{i / 7} cm", i] for i in range(9))])
     with pytest.raises(FileError, match=r"'0.0 cm' is a number with its unit; write the unit into the first") as error:

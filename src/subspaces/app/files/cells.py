@@ -21,7 +21,7 @@ Kind = Literal["number", "missing", "text"]
 _LIMIT = re.compile(r"(?i)[<>≤≥]\s*(l\.?o\.?[dq]\.?|m?dl|\d+([.,]\d+)?)|b(lo)?[dq]l")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*(?:(?!\1)[.,]\d+)?")
 _CURRENCY = re.compile(r"(EUR|USD|CHF|GBP|[€$£¥])\s*(?=[\d.,+-])|(?<=[\d.,])\s*(EUR|USD|CHF|GBP|[€$£¥])$")
-_GAPS = re.compile(r"(?<=\d)['’\xa0\u2009\u202f ](?=\d{3}(\D|$))")
+_APART = re.compile(r"[+-]?[1-9]\d{0,2}(['’\xa0\u2009\u202f ])\d{3}(?:\1\d{3})*([.,]\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?\d[\d.,]*\s*([^\W\d_]\S*|[%°]\S+)")
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s?([AaPp][Mm]|Z|[+-]\d{2}:?\d{2})?"
 _DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})"
@@ -92,7 +92,8 @@ def number_of(cell: str, decimal: str = "") -> float:
 
 def _bare(cell: str) -> str:
     """Return a number without per cent sign, currency and gaps between thousands."""
-    return _GAPS.sub("", _CURRENCY.sub("", cell.removesuffix("%").rstrip().replace("−", "-")))
+    plain = _CURRENCY.sub("", cell.removesuffix("%").rstrip().replace("−", "-"))
+    return plain.replace(found[1], "") if (found := _APART.fullmatch(plain)) else plain
 
 
 def find_decimal(rows: Iterable[Sequence[str]]) -> str:

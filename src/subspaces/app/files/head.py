@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,42 +13,23 @@ from subspaces.utils.files import printable, quoted
 Cells = Sequence[str]
 
 _MOST = 4  # rows that names and units may take together
-_TOTALS = frozenset(
-    [
-        "sum",
-        "sums",
-        "total",
-        "totals",
-        "mean",
-        "means",
-        "average",
-        "median",
-        "sd",
-        "std",
-        "stdev",
-        "sem",
-        "se",
-        "n",
-        "count",
-        "variance",
-        "minimum",
-        "maximum",
-        "summe",
-        "gesamt",
-        "mittelwert",
-        "durchschnitt",
-        "standardabweichung",
-        "anzahl",
-        "somme",
-        "moyenne",
-        "écart-type",
-        "effectif",
-        "suma",
-        "media",
-        "promedio",
-    ]
-)
-_EXTREMES = frozenset({"min", "max"})  # of themselves also names of people
+_TOTALS = {
+    "sum",
+    "sums",
+    "total",
+    "totals",
+    "mean",
+    "means",
+    "average",
+    "median",
+    "stdev",
+    "variance",
+    "summe",
+    "gesamt",
+}
+_TOTALS |= {"mittelwert", "durchschnitt", "standardabweichung", "somme", "moyenne", "écart-type", "promedio"}
+_BESIDE_TOTALS = frozenset({"min", "max", "sd", "std", "se", "sem", "n", "count", "anzahl"})  # alone also other names
+_NO_UNIT = re.compile(r"[~≈±]?\s*\d[\d.,]*\s*\D?|.*\s\d+([.,]\d+)?")  # a number in words: "ca. 5", "5*"
 
 
 @dataclass(frozen=True)
@@ -144,13 +126,15 @@ def name_columns(rows: Sequence[Cells], header: bool | None, decimal: str) -> Na
     names, n_rows, units, notes = [cell.strip() for cell in rows[0]], 1, dict[str, str](), tuple[str, ...]()
     while n_rows < min(_MOST, len(rows) - 1) and _says_more(rows[n_rows], rows[n_rows + 1 :], decimal):
         row = [cell.strip() for cell in rows[n_rows]][: len(names)]
-        n_rows += 1
         joined = _joined(names, row)
         blanks = any(not name and cell for name, cell in zip(names, row, strict=False))
         if not units and (blanks or (len(set(names)) < len(names) and len(set(joined)) == len(joined))):
-            names = joined
+            names, n_rows = joined, n_rows + 1
             notes = (f"the names of the columns stand in {n_rows} rows and were joined ({quoted(names, 4)})",)
             continue
+        if any(map(_NO_UNIT.fullmatch, row)):
+            break
+        n_rows += 1
         units = {name: cell.strip("()[]") for name, cell in zip(names, row, strict=False) if cell}
         notes = (*notes, f"the row below the names was taken for units ({quoted(list(units.values()), 4)})")
     return Names(names, n_rows, units, notes)
@@ -158,12 +142,8 @@ def name_columns(rows: Sequence[Cells], header: bool | None, decimal: str) -> Na
 
 def _says_more(row: Cells, below: Sequence[Cells], decimal: str) -> bool:
     """Return True for a row of text above columns of numbers."""
-    kinds = [[kind_of(cell, decimal) for cell in other] for other in below]
-    columns = [
-        j
-        for j in range(len(row))
-        if sum((kind[j : j + 1] == ["number"]) - (kind[j : j + 1] == ["text"]) for kind in kinds) > 0
-    ]
+    kinds = [[kind_of(other[j], decimal) for other in below if j < len(other)] for j in range(len(row))]
+    columns = [j for j, kind in enumerate(kinds) if kind.count("number") >= max(1, kind.count("text"))]
     found = {kind_of(row[j], decimal) for j in columns}
     return "text" in found and "number" not in found
 
@@ -210,9 +190,9 @@ def counts_up(cells: Cells) -> bool:
 
 
 def is_total(cell: str, above: bool = False) -> bool:
-    """Return True for the name of a sum, a mean or the like; "min" and "max" only beside one of those."""
+    """Return True for the name of a sum, a mean or the like; of "min" or "sd" only `above` or below one of those."""
     word = cell.strip().rstrip(":").casefold()
-    return word in _TOTALS or (above and word in _EXTREMES)
+    return word in _TOTALS or (above and word in _BESIDE_TOTALS)
 
 
 def are_below(rows: Sequence[Cells], width: int) -> bool:

@@ -41,6 +41,7 @@ class _Head:
     columns: Columns
     decimal: str
     units: dict[str, str]
+    empty: set[int]
 
     @property
     def others(self) -> list[int]:
@@ -148,7 +149,7 @@ def _head(
         text = next(cell for cell in cells if kind_of(cell, decimal) == "text")
         line = next(number for number, row in body if j < len(row) and row[j].strip() == text)
         raise text_trouble(path, {names[j]: cells for j, cells in columns.texts.items()}, request, text, line)
-    return _Head(names, given is not None, line, columns, decimal, found.units or {}), body, found.notes
+    return _Head(names, given is not None, line, columns, decimal, found.units or {}, empty), body, found.notes
 
 
 def _text_columns(body: list[Row], width: int, decimal: str) -> dict[int, list[str]]:
@@ -172,6 +173,8 @@ def _dataset(path: Path, request: Request, table: _Table, head: _Head, notes: tu
     if limits := table.limits:
         one = counted(len(limits), "value is", "values are")
         notes += (f"{one} beyond a limit of measurement ('{printable(limits[0])}'), and so missing",)
+    if late := [str(j + 1) for j in sorted(head.empty) if any(map(str.strip, table.others.get(j, ())))]:
+        notes += (f"not used: the columns without a name, number {', '.join(late)}",)
     lines = np.array(table.lines, dtype=np.intp)
     labels = None if columns.label is None else [cell.strip() for cell in table.others[columns.label]]
     is_named = head.has_names or len(columns.features) < len(head.names)  # else their order is all that is known
