@@ -15,7 +15,7 @@ from cli_data import FIXED, fails, found, told, write_images
 from subspaces import KTRR
 from subspaces.app.files import read_table, write_labels
 
-COLUMNS = ["cluster", "confidence", "second_cluster", "margin", "fits_nowhere"]
+COLUMNS = ["cluster", "confidence", "second_cluster", "doubtful", "margin", "fits_nowhere"]
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_dropped_rows_have_an_empty_label(frame, tmp_path, suffix):
     assert written["id"].tolist() == [f"p{i}" for i in range(40)]
     assert np.flatnonzero(written["cluster"].isna()).tolist() == [3, 7]
     if suffix != ".json":
-        assert list(written) == ["id", *COLUMNS]
+        assert list(written) == ["id", *frame.columns, *COLUMNS]
         assert np.flatnonzero(written["confidence"].isna()).tolist() == [3, 7]
 
 
@@ -123,7 +123,7 @@ def test_columns_of_the_result(frame, tmp_path):
     arguments = ("cluster", path, "-k", 2, "--id", "name", "--label", "kind", *FIXED)
     assert "confidence of the labels: median" in told(*arguments, "-o", tmp_path / "labels.csv")
     written = pd.read_csv(tmp_path / "labels.csv")
-    assert list(written) == ["id", *COLUMNS]
+    assert list(written) == ["id", *frame.columns, *COLUMNS]
     assert written["confidence"].between(0, 1).all()
     assert set(written["fits_nowhere"]) <= {0, 1}
     document = found(*arguments)

@@ -224,7 +224,7 @@ def say(run: Run, written: list[str], found: bool) -> None:
 
 def _words(document: dict[str, Any]) -> list[str]:
     """Return what sets each cluster apart: columns, or the first words of a cluster of texts."""
-    names = document.get("known", {}).get("names", {})
+    names = document.get("told", {}).get("names", {})
     found = [
         (f"cluster {row['cluster']}{', ' * (key in names)}{names.get(key, '')}", text)
         for row in sorted(document.get("clusters", ()), key=lambda row: -row["size"])

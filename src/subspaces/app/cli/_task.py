@@ -125,9 +125,9 @@ class Run:
             "doubtful": (self.summary.confidence < UNSURE).tolist(),
             **found,
         }
-        if "known" not in self.document:
+        if "told" not in self.document:
             return found
-        names = self.document["known"]["names"]
+        names = self.document["told"]["names"]
         told = {"name": [names.get(str(label), "") for label in self.summary.labels.tolist()]}
         return {**told, **found, "known": self.estimator.known_.tolist()}
 
@@ -138,5 +138,5 @@ class Run:
             return None
         from subspaces.app.groups import groups_of
 
-        names = self.document.get("known", {}).get("names", {})
+        names = self.document.get("told", {}).get("names", {})
         return groups_of(self.data, self.summary.labels, {int(cluster): name for cluster, name in names.items()})

@@ -298,7 +298,7 @@ def _run(task: Task, labels: Path | None) -> Run:
         texts=data.texts,
     )
     if y is not None:
-        document["known"] = changed_by(estimator, y)
+        document["told"] = changed_by(estimator, y)
     lines = motion_in_python(inputs, arguments) if task.is_motion else inputs.in_python(arguments)
     lines = features_in_python(lines, data)
     if y is not None:

@@ -88,7 +88,7 @@ class Content:
         files = [data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None
         named_by = next(iter(data.places), "row")
         more |= {"files": files, "ids": data.names, "named_by": named_by}
-        named = document.get("known", {}).get("names", {})
+        named = document.get("told", {}).get("names", {})
         more.setdefault("cluster_names", {int(cluster): name for cluster, name in named.items()})
         return cls(estimator, data.X, summary, document, **more)
 

@@ -80,7 +80,8 @@ def render(content: Content) -> str:
     environment.filters["two"] = tables.two_digits
     folder, names = files("subspaces.app.report") / "templates", ("report.html", "report.css", "report.js", "map.js")
     markup, sheet, *scripts = ((folder / name).read_text(encoding="utf-8") for name in names)
-    sheet += "".join(f":root{{--c{i}:{color}}} .c{i}{{background:{color}}}\n" for i, color in enumerate(PALETTE))
+    colors = (f":root{{--c{i}:{color}}} .c{i}{{background:var(--c{i})}}\n" for i, color in enumerate(PALETTE))
+    sheet = "".join(colors) + sheet
     template, script = environment.from_string(markup), "\n".join(scripts)
     now = datetime.now()
     images = Images(content) if content.image_shape is not None else None

@@ -100,7 +100,7 @@ def plain_words(content: Content) -> list[str]:
 
 def told(content: Content) -> list[str]:
     """Return what known labels changed, then a line for each class that was named; nothing where none was given."""
-    known = content.document.get("known")
+    known = content.document.get("told")
     if not known:
         return []
     labels, classes = (counted(known["n_known"], "label"), counted(known["n_classes"], "class", "classes"))
@@ -203,7 +203,7 @@ def python_lines(content: Content) -> str:
     reading = f"{content.reading}\n" if content.reading else ""
     return (
         f"from {module} import {type(estimator).__name__}\n{reading}\nmodel = {estimator!r}{comment}\n"
-        f"labels = model.fit_predict(X{', y' if 'known' in content.document else ''})"
+        f"labels = model.fit_predict(X{', y' if 'told' in content.document else ''})"
     )
 
 
