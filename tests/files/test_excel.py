@@ -103,7 +103,7 @@ def test_texts_that_are_stored_apart(tmp_path):
 
 
 def test_other_workbooks_are_named(tmp_path):
-    for suffix in (".xls", ".ods"):
+    for suffix in (".xls", ".xlsb"):
         (tmp_path / f"x{suffix}").write_bytes(b"\xd0\xcf\x11\xe0")
         assert "save the table as .xlsx or .csv" in refusal(tmp_path / f"x{suffix}")
 
@@ -115,6 +115,35 @@ def test_missing_libraries_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(FileError, match=r'needs openpyxl: pip install "subspaces\[app\]"'):
         write_labels(tmp_path / "y.xlsx", np.array([0, 1]))
+
+
+def open_document(path, rows, *, times=1):
+    """A workbook as LibreOffice writes it: cells and rows that come again are written once."""
+    names = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "table", "text")
+    )
+    empty = '<table:table-cell table:number-columns-repeated="16380"/>'
+    xml = f"<office:document-content {names}><office:body><office:spreadsheet><table:table table:name='Data'>"
+    for row in rows:
+        xml += f'<table:table-row table:number-rows-repeated="{times}">'
+        for cell in row:
+            kind = "string" if isinstance(cell, str) else f'float" office:value="{cell}'
+            xml += f'<table:table-cell office:value-type="{kind}"><text:p>{cell}</text:p></table:table-cell>'
+        xml += f"{empty}</table:table-row>"
+    xml += f'<table:table-row table:number-rows-repeated="1000000">{empty}</table:table-row>'
+    xml += "</table:table></office:spreadsheet></office:body></office:document-content>"
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    return write_zip(path, {"mimetype": kind, "META-INF/manifest.xml": "<manifest/>", "content.xml": xml})
+
+
+def test_open_documents(tmp_path):
+    path = open_document(tmp_path / "x.ods", [["a", "b"], *([i / 8, i % 3] for i in range(9))])
+    data = read_table(path, max_bytes=10**6)
+    np.testing.assert_array_equal(data.X, [[i / 8, i % 3] for i in range(9)])
+    assert data.feature_names == ["a", "b"]
+    text, peak = refusal_and_peak(open_document(path, [[1.0, 2.0]], times=10**5), max_bytes=10**6)
+    assert "the workbook needs" in text
+    assert peak < 10**6
 
 
 # ------------------------------------------------------------------ traps

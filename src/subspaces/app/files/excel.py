@@ -1,4 +1,4 @@
-"""Workbooks (``.xlsx``) by calamine: stored values only, no formula is ever computed, no macro opened."""
+"""Workbooks (``.xlsx``, ``.ods``) by calamine: stored values only, no formula is ever computed, no macro opened."""
 
 from __future__ import annotations
 
@@ -177,6 +177,14 @@ class _Part:
                 for letter in place[1].upper():
                     self.column = 26 * self.column + ord(letter) - 64
             self.bottom, self.right = max(self.bottom, self.row), max(self.right, self.column)
+        elif self.inside in ("table", "table-row", "table-cell"):  # of OpenDocument, where many may be written as one
+            times = next((int(n) for key, n in attributes.items() if key.endswith("-repeated") and n.isdigit()), 1)
+            if self.inside == "table-cell":
+                self.column += times
+                if any(key.endswith("value-type") for key in attributes):
+                    self.bottom, self.right = max(self.bottom, self.row), max(self.right, self.column)
+            else:
+                self.row, self.column = self.row + times if self.inside == "table-row" else 0, 0
         elif not self.row:
             self.n_elements += 1
         self.has_formula |= self.inside == "f"

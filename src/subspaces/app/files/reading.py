@@ -35,6 +35,7 @@ READERS: dict[str, Reader] = {
     ".txt.gz": read_text,
     ".xlsx": read_xlsx,
     ".xlsm": read_xlsx,
+    ".ods": read_xlsx,
     ".parquet": read_parquet,
     ".dta": read_parquet,
     ".npy": read_npy,
@@ -47,7 +48,7 @@ READERS: dict[str, Reader] = {
 """Reader of each suffix."""
 
 _TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
-_BOOKS, _ARRAYS = (".xlsx", ".xlsm"), (".npz", ".mat")
+_BOOKS, _ARRAYS = (".xlsx", ".xlsm", ".ods"), (".npz", ".mat")
 _FOLDER, _CELLS, _WRITINGS = "folder of images", "folder of cells", "folder of texts"
 _FOLDERS: dict[str, Reader] = {_FOLDER: read_images, _CELLS: read_10x, _WRITINGS: read_texts}
 _OPTIONS = {
@@ -90,8 +91,9 @@ def read_table(
     ----------
     path : path-like, list of them, or binary stream
         The file; its suffix (in any case) gives the format: ``.csv``, ``.tsv``, ``.txt`` (also packed, ``.csv.gz``),
-        ``.xlsx``, ``.parquet``, ``.npy``, ``.npz`` (also SciPy's sparse ones), ``.mat``, ``.mtx``, ``.h5ad``. A folder
-        is one of 10x Genomics, of images (PNG, JPEG, TIFF, BMP, WebP, GIF), or else of texts (``.txt``, ``.md``).
+        ``.xlsx``, ``.ods``, ``.parquet``, ``.dta``, ``.npy``, ``.npz`` (also SciPy's sparse ones), ``.mat``, ``.mtx``,
+        ``.h5ad``. A folder is one of 10x Genomics, of images (PNG, JPEG, TIFF, BMP, WebP, GIF), of texts (``.txt``,
+        ``.md``) or of tables.
         Patterns (``"photos/*.png"``) are filled in. Several tables with the same columns become one; several images
         and folders of images, too. A stream (``sys.stdin.buffer``) is a table, whose first bytes tell its format.
     label : column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`
@@ -225,7 +227,7 @@ def has_columns(file: Path) -> bool:
 
 
 def _unknown(file: Path, suffix: str) -> FileError:
-    if suffix in (".xls", ".xlsb", ".ods", ".numbers"):
+    if suffix in (".xls", ".xlsb", ".numbers"):
         return FileError(file, "save the table as .xlsx or .csv; this kind of workbook is not read")
     found = f"the suffix '{printable(file.suffix)}' is" if file.suffix else "a name without a suffix is"
     return FileError(file, f"{found} not one of the known formats: {', '.join(READERS)}")
