@@ -50,7 +50,7 @@ def describe(
     timings = plain(getattr(estimator, "timings_", {}))
     said = getattr(estimator, "verdict_", None)
     document = {
-        **({} if said is None else {"verdict": said.removesuffix(".") + no_evidence(estimator) + "."}),
+        **({} if said is None else {"verdict": said}),
         "version": __version__,
         "source": source,
         "n_samples": int(shape[0]),
@@ -95,19 +95,21 @@ def describe(
     return document
 
 
-def no_evidence(estimator: Any) -> str:
-    """Return what a verdict lacks where a number of groups was asked for and chance alone makes their first split.
+def with_evidence(verdict: str, estimator: Any) -> str:
+    """Return a verdict on a number of groups that was asked for, with a remark where chance makes their first split.
 
     The test is that of the tree (graphs of at most 400 samples), a tenth to a half of the time of a fit.
     """
     from subspaces.spectral.hierarchy import LEVEL
 
-    if getattr(estimator, "n_clusters", None) is None or estimator.n_clusters_ < 2 or getattr(estimator, "_said", ()):
-        return ""
-    tree = estimator.tree_ if getattr(estimator, "_is_quick", False) else None
-    if tree is None or not len(tree.p_value) or not tree.p_value[tree.split(1)] > LEVEL:
-        return ""
-    return "; nothing in the data says that there are groups"
+    if not getattr(estimator, "_is_quick", False) or estimator.n_clusters_ < 2 or getattr(estimator, "_said", ()):
+        return verdict
+    try:
+        tree = estimator.tree_
+    except (ValueError, MemoryError):  # the verdict is worth more than the remark
+        return verdict
+    is_chance = len(tree.p_value) > 0 and bool(tree.p_value[tree.split(1)] > LEVEL)
+    return verdict.removesuffix(".") + "; nothing in the data says that there are groups." if is_chance else verdict
 
 
 def plain(value: Any) -> Any:

@@ -21,7 +21,7 @@ from subspaces.app.cli._motion import for_motion, motion_in_python, read_motion
 from subspaces.app.cli._options import AUTO, Effort, Reading, Scaling, method, output
 from subspaces.app.cli._outputs import Outputs, as_document, say
 from subspaces.app.cli._task import Run, Task, check_room, fit
-from subspaces.app.description import describe
+from subspaces.app.description import describe, with_evidence
 from subspaces.utils.progress import shown
 from subspaces.utils.spelling import counted
 
@@ -299,6 +299,8 @@ def _run(task: Task, labels: Path | None) -> Run:
     )
     if y is not None:
         document["told"] = changed_by(estimator, y)
+    elif task.n_clusters is not None and "verdict" in document:
+        document["verdict"] = with_evidence(document["verdict"], estimator)
     lines = motion_in_python(inputs, arguments) if task.is_motion else inputs.in_python(arguments)
     lines = features_in_python(lines, data)
     if y is not None:

@@ -207,9 +207,10 @@ def _shown_first(content: Content, c: int, are_images: bool) -> tuple[Labels, La
     typical = np.asarray(summary.exemplars[c][:N_TYPICAL], dtype=np.intp)
     none = np.zeros(0, dtype=np.intp)
     members = np.flatnonzero((summary.labels == summary.clusters[c]) & ~summary.fits_nowhere)
-    members = np.setdiff1d(members[np.unique(np.linspace(0, len(members) - 1, _COMPARED).astype(int))], typical)
+    members = np.setdiff1d(members, typical)
     if not are_images or not len(members) or not len(typical):
         return typical, none
+    members = members[np.unique(np.linspace(0, len(members) - 1, _COMPARED).astype(int))]
     points, start = (dense_rows(content.X[rows]).astype(np.float64) for rows in (members, typical))
     away = np.linalg.norm(points - points.mean(axis=0), axis=1)
     near = away <= np.quantile(away, _INSIDE)
