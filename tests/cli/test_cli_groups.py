@@ -78,6 +78,8 @@ def test_telling_columns_are_those_furthest_from_the_rest_in_any_unit(rng):
     order = rng.permutation(84)
     shuffled = Groups.of(labels[order], frame.iloc[order][frame.columns[::-1]])
     assert shuffled.telling(1) == found.telling(1)
+    wide = Groups.of(labels, pd.DataFrame(rng.normal(size=(84, 600))))
+    assert len(wide.table()[0]) == 3 + 2 * 500, "a sheet has room for some"
     near = Groups.of(np.arange(200) % 2, pd.DataFrame({"a": np.arange(200.0)}))
     assert near.telling(0) == ""
     assert [cell for _, cells in near.compared(5) for cell, _ in cells][-1] == "100 ± 58"

@@ -276,7 +276,7 @@ def test_cards_of_images_show_what_else_is_in_a_cluster(rng):
     assert {item.index for item in view.members} == set(range(40))
 
 
-def test_twenty_clusters_have_twenty_colours_that_are_seen_on_every_page():
+def test_twenty_clusters_have_twenty_colours_that_are_seen_on_every_page(page):
     def values(color):
         return np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
 
@@ -286,6 +286,7 @@ def test_twenty_clusters_have_twenty_colours_that_are_seen_on_every_page():
         assert min(np.abs(values(color) - values(other)).sum() for other in PALETTE[:i] or ["#FFFFFF"]) > 0.3
         light = luminance(color) + 0.05
         assert min(1.05 / light, light / (luminance("#1b2129") + 0.05)) > 1.3, color
+    assert page.rindex(".dot.c0{") > page.index(".dot {"), "else dots are grey"
     angle = np.linspace(0, 6, 30)
     many = colors_of(np.c_[np.cos(angle), np.sin(angle)])
     assert many.max() < 20

@@ -112,7 +112,7 @@ class Outputs:
             folders, how = counted(len(run.summary.clusters), "folder"), "linked" if self.link else "copied"
             written.append(f"{counted(data.n_samples, 'image')} {how} into {folders} in {self.folder}")
         if self.groups is not None and run.groups is not None:
-            _write_rows(self.groups, run.groups.table())
+            write_csv(self.groups, run.groups.table())
             written.append(f"what sets the groups apart written to {self.groups}")
         written += self._write_reports(run)
         if self.model is not None and run.data is not None:
@@ -157,7 +157,8 @@ class Outputs:
         return [WRITTEN[kind].format(path) for path, kind in zip(self.reports, kinds, strict=True)]
 
 
-def _write_rows(path: Path, rows: list[list[Any]]) -> None:
+def write_csv(path: Path, rows: list[Any]) -> None:
+    """Write rows as a text table, whole or not at all."""
     from subspaces.app.files.writing import write_rows
     from subspaces.utils.atomic import write_text
 

@@ -80,8 +80,8 @@ def render(content: Content) -> str:
     environment.filters["two"] = tables.two_digits
     folder, names = files("subspaces.app.report") / "templates", ("report.html", "report.css", "report.js", "map.js")
     markup, sheet, *scripts = ((folder / name).read_text(encoding="utf-8") for name in names)
-    colors = (f":root{{--c{i}:{color}}} .c{i}{{background:var(--c{i})}}\n" for i, color in enumerate(PALETTE))
-    sheet = "".join(colors) + sheet
+    colors = "".join(f"--c{i}:{color};" for i, color in enumerate(PALETTE))  # before the sheet, which changes some
+    sheet = f":root{{{colors}}}{sheet}" + "".join(f".dot.c{i}{{background:var(--c{i})}}" for i in range(len(PALETTE)))
     template, script = environment.from_string(markup), "\n".join(scripts)
     now = datetime.now()
     images = Images(content) if content.image_shape is not None else None
