@@ -119,6 +119,12 @@ def test_numbers_are_understood_and_told(tmp_path, cells, expected, told):
     assert any("understood" in note and (told or "?") in note for note in data.notes) is bool(told)
 
 
+def test_only_some_spellings_are_told(tmp_path):
+    cells = ["€ 1", "$ 2", "£ 3", "¥ 4", "1'000", "1 000", "2,000,000"]
+    data = read_table(text(tmp_path / "x.csv", [["a", "b"], *([cells[i % 7], i % 3] for i in range(60))], ";"))
+    assert data.notes[0].count("' is ") == 4
+
+
 def test_text_and_numbers_in_one_column_of_a_workbook(tmp_path):
     rows = [[row[0], str(row[1]).replace(".", ",") if i % 2 else row[1], *row[2:]] for i, row in enumerate(BODY)]
     data = read_table(book(tmp_path / "x.xlsx", [NAMES, *rows]))
@@ -159,6 +165,9 @@ def test_what_only_looks_like_units_or_totals(tmp_path):
     rows = [["plant", "a", "b"], *([f"p{i}", i / 7, i % 3] for i in range(60))]
     assert read_table(text(tmp_path / "x.csv", [*rows, ["SD", 1, 2]])).ids[-1] == "SD"  # a state, where no mean is
     assert read_table(text(tmp_path / "x.csv", [*rows, ["Max", 1, 2], ["Total", 3, 4]])).ids[-1] == "p59"
+    notes = [[f"note {i}"] for i in range(20)]
+    assert read_table(text(tmp_path / "x.csv", [*rows, *notes])).X.shape == (60, 2)
+    assert "line 62: 1 cell where" in refusal(text(tmp_path / "x.csv", [*rows, *notes, ["one more"]]))
     rows[1][1:] = "ca. 5", "5*"
     assert "line 2, column 'a': 'ca. 5' is not a number" in refusal(text(tmp_path / "x.csv", rows))
     phones = [["a", "phone"], *([i / 7, f"030 123 {100 + i // 2}"] for i in range(60))]
@@ -191,6 +200,8 @@ def test_the_first_sheet_that_holds_many_numbers(tmp_path):
     np.testing.assert_array_equal(data.X, X)
     smaller = [("First", [["a", "b"], *([row[0], row[1]] for row in BODY[:40])])]
     assert read_table(book(tmp_path / "x.xlsx", [NAMES, *BODY], first=smaller)).X.shape == (40, 2)
+    smaller[0][1][26:] = []
+    assert read_table(book(tmp_path / "x.xlsx", [NAMES, *BODY], first=smaller)).X.shape == (60, 4)
 
 
 def test_names_that_are_nearly_right(tmp_path):
@@ -205,9 +216,13 @@ def test_a_folder_of_tables_is_one_table(tmp_path):
     for i in range(3):
         text(tmp_path / f"part{i}.csv", [NAMES, *BODY[20 * i : 20 * i + 20]])
     text(tmp_path / ".hidden.csv", [["a"], [1]])
+    text(tmp_path / "part1.csv", [[*NAMES, "remarks"], *([*row, None] for row in BODY[20:40])])
     data = read_table(tmp_path)
     np.testing.assert_array_equal(data.X, X)
-    assert data.notes == ("3 files were read as one table (part0.csv 20, part1.csv 20, part2.csv 20)",)
+    told = "3 files were read as one table (part0.csv 20, part1.csv 20, part2.csv 20)"
+    assert data.notes == (told, "part1.csv: left out: remarks (empty)")
+    files = [tmp_path / f"part{i}.csv" for i in (1, 0, 2)]
+    assert read_table(files).X.shape == (60, 4)
 
 
 def test_stata(tmp_path):
@@ -216,7 +231,9 @@ def test_stata(tmp_path):
     data = read_table(tmp_path / "x.dta", label="kind")
     np.testing.assert_array_equal(data.X, X)
     assert data.classes == ["p", "q"]
-    assert "memory may be used" in refusal(tmp_path / "x.dta", max_bytes=1000)
+    size = (tmp_path / "x.dta").stat().st_size
+    assert "memory may be used" in refusal(tmp_path / "x.dta", label="kind", max_bytes=6 * size - 1)
+    assert read_table(tmp_path / "x.dta", label="kind", max_bytes=7 * size).X.shape == (60, 4)
 
 
 # ------------------------------------------------------------------ advice
@@ -233,6 +250,10 @@ def test_advice_is_tried_before_it_is_given(tmp_path):
         read_table(path)
     assert error.value.remedy == {"label": "Iris species", "ignore": ["seen by"], "missing": "drop"}
     assert read_table(path, **error.value.remedy).X.shape == (59, 2)
+    gaps = [["a", "b"], *([i if i % 7 > 1 else "", i % 5 / 2] for i in range(60))]
+    with pytest.raises(FileError) as error:
+        read_table(text(tmp_path / "y.csv", gaps))
+    assert error.value.remedy == {"missing": "median"}  # dropping would leave less than three quarters
     rows[55][1] = "about 3"
     with pytest.raises(FileError, match="2 columns hold text") as error:
         read_table(text(path, rows))
