@@ -183,6 +183,58 @@ def test_units_in_the_cells_are_no_reason_to_drop_a_measurement(tmp_path):
     assert error.value.remedy == {}
 
 
+def spelled(value, decimal, is_grouped):
+    """A number as a person writes it."""
+    plain = f"{value:,.3f}".rstrip("0").rstrip(".") if is_grouped else repr(value)
+    return plain if decimal == "." else plain.translate(str.maketrans(",.", ".,"))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_mixture_is_read_as_it_is_meant_or_refused(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    chance = lambda share: rng.random() < share  # noqa: E731
+    m, scale, decimal, has_ids = int(rng.choice([2, 4, 6])), rng.choice([1, 300]), ",."[seed % 2], chance(0.5)
+    values, is_grouped = (
+        np.round(rng.normal(5, scale, (int(rng.choice([5, 60])), m)), int(rng.integers(1, 4))),
+        chance(0.3),
+    )
+    names = [f"{part} {what}" for part in ("Leaf", "Root", "Stem") for what in ("length", "width")][:m]
+    left = ["plant"] * has_ids
+    rows = [[*left, *names]]
+    if m > 2 and chance(0.5):
+        rows = [left + [name.split()[0] if j % 2 == 0 else "" for j, name in enumerate(names)]]
+        rows += [[""] * has_ids + ["length", "width"] * (m // 2)]
+    rows += [[""] * has_ids + ["mg/l"] * m] * chance(0.4)
+    rows = [["Field trial 2024", *[""] * (len(rows[0]) - 1)]] * chance(0.4) + rows
+    is_book = chance(0.3)
+    for i, row in enumerate(values.tolist()):
+        cells = [x if is_book and chance(0.7) else spelled(x, decimal, is_grouped) for x in row]
+        rows.append([f"P-{i}"] * has_ids + cells)
+    if has_ids and chance(0.4):
+        rows.append(["Mean", *(spelled(x, decimal, is_grouped) for x in values.mean(axis=0).tolist())])
+    rows += [["Source: own work"]] * chance(0.2)
+    path = tmp_path / ("x.xlsx" if is_book else "x.csv")
+    try:
+        data = read_table(
+            book(path, rows) if is_book else text(path, rows, ";", ["utf-8", "utf-16"][seed % 3 % 2]), keep=names
+        )
+    except FileError as error:
+        assert "may be" in str(error) or "missing" in str(error)
+    else:
+        np.testing.assert_allclose(data.X, values, rtol=1e-9)
+        assert data.feature_names == names
+        assert data.units == (dict.fromkeys(names, "mg/l") if any("mg/l" in row for row in rows) else {})
+
+
+def test_points_in_texts_of_a_workbook(tmp_path):
+    """Numbers of a workbook say nothing of the signs in its texts."""
+    cells = [[1.5, "2,5", "1.10"], [2.25, "1.234", "1.1"], *([i / 8, "3,5", "1.1"] for i in range(9))]
+    path = book(tmp_path / "x.xlsx", [["a", "b", "part"], *cells])
+    assert "line 3, column 'b': '1,234' may be" in refusal(path, label="part")
+    data = read_table(path, label="part", decimal=",")
+    assert (data.X[1, 1], data.classes) == (1234, ["1.10", "1.1"])
+
+
 # ------------------------------------------------------------------ files
 
 

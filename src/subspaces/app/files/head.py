@@ -85,7 +85,7 @@ def count_titles(rows: Sequence[Cells]) -> int:
             continue
         starts_with_text = kind_of(next(cell for cell in end if cell.strip())) == "text"
         following = next(other for other in below if len(other) == width)
-        named = all(kind_of(cell) == "text" for cell in following)
+        named = {"text"} <= {kind_of(cell) for cell in following} <= {"text", "missing"}
         unsure = len(row) >= length or width < 3
         n_cells = sum(bool(cell.strip()) for cell in end) if named else len(end)
         if not starts_with_text or 2 * n_cells > width or (unsure and not named):
