@@ -119,6 +119,12 @@ def test_numbers_are_understood_and_told(tmp_path, cells, expected, told):
     assert any("understood" in note and (told or "?") in note for note in data.notes) is bool(told)
 
 
+def test_only_some_spellings_are_told(tmp_path):
+    cells = ["€ 1", "$ 2", "£ 3", "¥ 4", "1'000", "1 000", "2,000,000"]
+    data = read_table(text(tmp_path / "x.csv", [["a", "b"], *([cells[i % 7], i % 3] for i in range(60))], ";"))
+    assert data.notes[0].count("' is ") == 4
+
+
 def test_text_and_numbers_in_one_column_of_a_workbook(tmp_path):
     rows = [[row[0], str(row[1]).replace(".", ",") if i % 2 else row[1], *row[2:]] for i, row in enumerate(BODY)]
     data = read_table(book(tmp_path / "x.xlsx", [NAMES, *rows]))
@@ -159,6 +165,9 @@ def test_what_only_looks_like_units_or_totals(tmp_path):
     rows = [["plant", "a", "b"], *([f"p{i}", i / 7, i % 3] for i in range(60))]
     assert read_table(text(tmp_path / "x.csv", [*rows, ["SD", 1, 2]])).ids[-1] == "SD"  # a state, where no mean is
     assert read_table(text(tmp_path / "x.csv", [*rows, ["Max", 1, 2], ["Total", 3, 4]])).ids[-1] == "p59"
+    notes = [[f"note {i}"] for i in range(20)]
+    assert read_table(text(tmp_path / "x.csv", [*rows, *notes])).X.shape == (60, 2)
+    assert "line 62: 1 cell where" in refusal(text(tmp_path / "x.csv", [*rows, *notes, ["one more"]]))
     rows[1][1:] = "ca. 5", "5*"
     assert "line 2, column 'a': 'ca. 5' is not a number" in refusal(text(tmp_path / "x.csv", rows))
     phones = [["a", "phone"], *([i / 7, f"030 123 {100 + i // 2}"] for i in range(60))]
@@ -172,6 +181,58 @@ def test_units_in_the_cells_are_no_reason_to_drop_a_measurement(tmp_path):
     with pytest.raises(FileError, match=r"'0.0 cm' is a number with its unit; write the unit into the first") as error:
         read_table(path)
     assert error.value.remedy == {}
+
+
+def spelled(value, decimal, is_grouped):
+    """A number as a person writes it."""
+    plain = f"{value:,.3f}".rstrip("0").rstrip(".") if is_grouped else repr(value)
+    return plain if decimal == "." else plain.translate(str.maketrans(",.", ".,"))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_mixture_is_read_as_it_is_meant_or_refused(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    chance = lambda share: rng.random() < share  # noqa: E731
+    m, scale, decimal, has_ids = int(rng.choice([2, 4, 6])), rng.choice([1, 300]), ",."[seed % 2], chance(0.5)
+    values, is_grouped = (
+        np.round(rng.normal(5, scale, (int(rng.choice([5, 60])), m)), int(rng.integers(1, 4))),
+        chance(0.3),
+    )
+    names = [f"{part} {what}" for part in ("Leaf", "Root", "Stem") for what in ("length", "width")][:m]
+    left = ["plant"] * has_ids
+    rows = [[*left, *names]]
+    if m > 2 and chance(0.5):
+        rows = [left + [name.split()[0] if j % 2 == 0 else "" for j, name in enumerate(names)]]
+        rows += [[""] * has_ids + ["length", "width"] * (m // 2)]
+    rows += [[""] * has_ids + ["mg/l"] * m] * chance(0.4)
+    rows = [["Field trial 2024", *[""] * (len(rows[0]) - 1)]] * chance(0.4) + rows
+    is_book = chance(0.3)
+    for i, row in enumerate(values.tolist()):
+        cells = [x if is_book and chance(0.7) else spelled(x, decimal, is_grouped) for x in row]
+        rows.append([f"P-{i}"] * has_ids + cells)
+    if has_ids and chance(0.4):
+        rows.append(["Mean", *(spelled(x, decimal, is_grouped) for x in values.mean(axis=0).tolist())])
+    rows += [["Source: own work"]] * chance(0.2)
+    path = tmp_path / ("x.xlsx" if is_book else "x.csv")
+    try:
+        data = read_table(
+            book(path, rows) if is_book else text(path, rows, ";", ["utf-8", "utf-16"][seed % 3 % 2]), keep=names
+        )
+    except FileError as error:
+        assert "may be" in str(error) or "missing" in str(error)
+    else:
+        np.testing.assert_allclose(data.X, values, rtol=1e-9)
+        assert data.feature_names == names
+        assert data.units == (dict.fromkeys(names, "mg/l") if any("mg/l" in row for row in rows) else {})
+
+
+def test_points_in_texts_of_a_workbook(tmp_path):
+    """Numbers of a workbook say nothing of the signs in its texts."""
+    cells = [[1.5, "2,5", "1.10"], [2.25, "1.234", "1.1"], *([i / 8, "3,5", "1.1"] for i in range(9))]
+    path = book(tmp_path / "x.xlsx", [["a", "b", "part"], *cells])
+    assert "line 3, column 'b': '1,234' may be" in refusal(path, label="part")
+    data = read_table(path, label="part", decimal=",")
+    assert (data.X[1, 1], data.classes) == (1234, ["1.10", "1.1"])
 
 
 # ------------------------------------------------------------------ files
@@ -191,6 +252,8 @@ def test_the_first_sheet_that_holds_many_numbers(tmp_path):
     np.testing.assert_array_equal(data.X, X)
     smaller = [("First", [["a", "b"], *([row[0], row[1]] for row in BODY[:40])])]
     assert read_table(book(tmp_path / "x.xlsx", [NAMES, *BODY], first=smaller)).X.shape == (40, 2)
+    smaller[0][1][26:] = []
+    assert read_table(book(tmp_path / "x.xlsx", [NAMES, *BODY], first=smaller)).X.shape == (60, 4)
 
 
 def test_names_that_are_nearly_right(tmp_path):
@@ -205,9 +268,13 @@ def test_a_folder_of_tables_is_one_table(tmp_path):
     for i in range(3):
         text(tmp_path / f"part{i}.csv", [NAMES, *BODY[20 * i : 20 * i + 20]])
     text(tmp_path / ".hidden.csv", [["a"], [1]])
+    text(tmp_path / "part1.csv", [[*NAMES, "remarks"], *([*row, None] for row in BODY[20:40])])
     data = read_table(tmp_path)
     np.testing.assert_array_equal(data.X, X)
-    assert data.notes == ("3 files were read as one table (part0.csv 20, part1.csv 20, part2.csv 20)",)
+    told = "3 files were read as one table (part0.csv 20, part1.csv 20, part2.csv 20)"
+    assert data.notes == (told, "part1.csv: left out: remarks (empty)")
+    files = [tmp_path / f"part{i}.csv" for i in (1, 0, 2)]
+    assert read_table(files).X.shape == (60, 4)
 
 
 def test_stata(tmp_path):
@@ -216,7 +283,9 @@ def test_stata(tmp_path):
     data = read_table(tmp_path / "x.dta", label="kind")
     np.testing.assert_array_equal(data.X, X)
     assert data.classes == ["p", "q"]
-    assert "memory may be used" in refusal(tmp_path / "x.dta", max_bytes=1000)
+    size = (tmp_path / "x.dta").stat().st_size
+    assert "memory may be used" in refusal(tmp_path / "x.dta", label="kind", max_bytes=6 * size - 1)
+    assert read_table(tmp_path / "x.dta", label="kind", max_bytes=7 * size).X.shape == (60, 4)
 
 
 # ------------------------------------------------------------------ advice
@@ -233,6 +302,10 @@ def test_advice_is_tried_before_it_is_given(tmp_path):
         read_table(path)
     assert error.value.remedy == {"label": "Iris species", "ignore": ["seen by"], "missing": "drop"}
     assert read_table(path, **error.value.remedy).X.shape == (59, 2)
+    gaps = [["a", "b"], *([i if i % 7 > 1 else "", i % 5 / 2] for i in range(60))]
+    with pytest.raises(FileError) as error:
+        read_table(text(tmp_path / "y.csv", gaps))
+    assert error.value.remedy == {"missing": "median"}  # dropping would leave less than three quarters
     rows[55][1] = "about 3"
     with pytest.raises(FileError, match="2 columns hold text") as error:
         read_table(text(path, rows))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from subspaces.app.files.cells import find_decimal, kind_of, number_of
+from subspaces.app.files.cells import find_decimal, is_unsure, kind_of, number_of
 from subspaces.app.files.dataset import Dataset, Request, imported
 from subspaces.app.files.tables import dataset_from_rows
 from subspaces.app.files.text import Layout, Row, check_ratio
@@ -106,8 +106,11 @@ def _rows(rows: list[list[Any]], sign: str) -> Iterator[Row]:
 
 def _text(value: Any, sign: str) -> str:
     """Return a value as a text file would hold it; `sign` is the decimal sign in numbers that are stored as texts."""
-    if isinstance(value, str) and "," in value and kind_of(value, sign) == "number":
-        return repr(number_of(value, sign))
+    if isinstance(value, str) and ("," in value or "." in value):
+        if kind_of(value, sign) == "number":
+            number = number_of(value, sign)
+            return repr(number) if "," in value or number != number_of(value) else value
+        return value.replace(".", ",") if is_unsure(value, sign) else value  # a point would be taken for a decimal one
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, float):

@@ -12,7 +12,6 @@ from subspaces.utils.files import printable, quoted
 
 Cells = Sequence[str]
 
-_MOST = 4  # rows that names and units may take together
 _TOTALS = {
     "sum",
     "sums",
@@ -86,7 +85,7 @@ def count_titles(rows: Sequence[Cells]) -> int:
             continue
         starts_with_text = kind_of(next(cell for cell in end if cell.strip())) == "text"
         following = next(other for other in below if len(other) == width)
-        named = all(kind_of(cell) == "text" for cell in following)
+        named = {"text"} <= {kind_of(cell) for cell in following} <= {"text", "missing"}
         unsure = len(row) >= length or width < 3
         n_cells = sum(bool(cell.strip()) for cell in end) if named else len(end)
         if not starts_with_text or 2 * n_cells > width or (unsure and not named):
@@ -124,7 +123,7 @@ def name_columns(rows: Sequence[Cells], header: bool | None, decimal: str) -> Na
     if header is False or (header is None and not looks_like_header(rows[0], rows[1] if rows[1:] else None, decimal)):
         return Names(None)
     names, n_rows, units, notes = [cell.strip() for cell in rows[0]], 1, dict[str, str](), tuple[str, ...]()
-    while n_rows < min(_MOST, len(rows) - 1) and _says_more(rows[n_rows], rows[n_rows + 1 :], decimal):
+    while n_rows < len(rows) - 1 and _says_more(rows[n_rows], rows[n_rows + 1 :], decimal):
         row = [cell.strip() for cell in rows[n_rows]][: len(names)]
         joined = _joined(names, row)
         blanks = any(not name and cell for name, cell in zip(names, row, strict=False))

@@ -83,7 +83,7 @@ def read_several(files: Sequence[Path], request: Request, read: Callable[[Path, 
 
 def _as_first(first: Dataset, request: Request) -> Request:
     """Return the request that gives the columns of the other files the parts that those of the first have."""
-    found = dict(first.left_out)
+    found = {name: kind for name, kind in first.left_out if kind != "empty"}
     named = next((name for name, kind in found.items() if kind != "date"), None) if first.ids is not None else None
     ignore = tuple(name for name in found if name != named or request.id is not None)
     return replace(

@@ -101,7 +101,7 @@ def dataset_from_rows(path: Path, request: Request, rows: Iterator[Row], layout:
     if layout.is_sheet or is_wider:
         sample = [(line, _fitted(row, width, layout.is_sheet)) for line, row in sample]
         rows = ((line, _fitted(row, width, layout.is_sheet)) for line, row in rows)
-    decimal = request.decimal or find_decimal([row for _, row in sample])
+    decimal = "" if layout.is_sheet else request.decimal or find_decimal([row for _, row in sample])
     head, body, told = _head(path, request, sample, layout, decimal)
     table = None if is_wider or layout.is_sheet else _read_clean(path, request, body[0], head, layout)
     table = table or _fill(path, request, chain(body, rows), head, layout)
