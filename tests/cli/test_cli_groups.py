@@ -24,7 +24,7 @@ def wine(tmp_path_factory):
     frame = data.data.copy()
     frame.insert(0, "bottle", [f"B{i:03d}" for i in range(len(frame))])
     frame["kind"] = data.target_names[data.target]
-    frame.loc[5, "hue"] = np.nan
+    frame.loc[5, "hue"] = frame.loc[15, "ash"] = np.nan
     frame.to_csv(folder / "wine.csv", index=False)
     frame["kind"] = frame["kind"].where(np.arange(len(frame)) % 15 == 0, "")
     frame.to_csv(folder / "some.csv", index=False)
@@ -118,8 +118,8 @@ def test_known_labels_are_kept_named_and_reported(wine, tmp_path, how):
     assert "What you told us" in page
     assert "You gave 12 labels of 3 classes." in page
     assert "of 178 points" in page.partition('id="told"')[2][:400]
-    document = found("cluster", *given, "--missing", "median")
-    assert document["told"]["n_known"] == 12
+    document = found("cluster", *given, "--missing", "drop")
+    assert document["told"]["n_known"] == 11, "one of them has a gap"
     assert document["told"]["with"] == document["n_clusters"]
     assert "n_clusters_range" not in document, "the search's range is not that of the hints"
 
@@ -133,6 +133,10 @@ def test_known_labels_that_cannot_be_used_are_refused_in_one_line(wine, tmp_path
     known.write_text("id,label\nB000,a\nB000,b\n")
     rest = ("--ignore", "kind", "--missing", "mean")
     assert "'B000' has two labels, 'a' and 'b'" in fails("cluster", wine / "wine.csv", "--known", known, *rest)
+    nameless = pd.read_csv(wine / "wine.csv").drop(columns=["bottle", "kind"])
+    nameless.to_csv(tmp_path / "nameless.csv", index=False)
+    line = fails("cluster", tmp_path / "nameless.csv", "--known", known, "--missing", "mean")
+    assert "nameless.csv has none; name their column with --id" in line, "row numbers are no ids"
     known.write_text("id,label\nB000,a\nB001,a\n")
     assert "two classes or more" in fails("cluster", wine / "wine.csv", "--known", known, *rest)
     assert "--method auto" in fails("cluster", wine / "wine.csv", "--known", known, "--method", "ktrr")

@@ -43,19 +43,25 @@ def _from_file(data: Dataset, file: Path) -> list[str]:
     found = read_labels(file)
     if found.ids is None:
         raise FileError(file, "no column is called 'id'; it needs two columns, id and label")
-    own = data.places.get(found.named_by or "id", range(data.n_samples))
+    own = data.places.get(found.named_by or "id", range(data.n_samples) if found.named_by == "row" else None)
+    if own is None:
+        problem = f"it names points by '{found.named_by}', and {data.source.name} has none; name their column with --id"
+        raise FileError(file, problem)
     place: dict[str, int] = {}
     for i, name in enumerate(map(str, own)):
         if place.setdefault(name, i) != i and name in found.ids:
             raise FileError(file, f"two samples are called '{name}'; only ids that differ can be given labels")
     y = [""] * data.n_samples
-    unknown = [name for name in found.ids if name not in place]
+    dropped = set(map(str, data.row_ids or ()))  # rows with a gap that --missing drop left out
+    unknown = [name for name in found.ids if name not in place and name not in dropped]
     if unknown:
         first = next(iter(place), "")
         are = counted(len(unknown), "id is", "ids are")
         problem = f"{are} not among the samples, the first '{unknown[0]}'"
         raise FileError(file, f"{problem}; those of {data.source.name} are like '{first}' (--id names their column)")
     for name, label in zip(found.ids, found.labels, strict=True):
+        if name not in place:
+            continue
         if y[place[name]] not in ("", label):
             raise FileError(file, f"'{name}' has two labels, '{y[place[name]]}' and '{label}'; leave one")
         y[place[name]] = label
