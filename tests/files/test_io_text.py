@@ -107,15 +107,21 @@ def test_broken_text_is_located(tmp_path, text, expected):
     assert re.search(expected, refusal(path))
 
 
-def test_missing_label_is_located(tmp_path):
+def test_a_label_may_be_missing(tmp_path):
+    """It is then one to be found, in every kind of file; classes are what is there."""
     path = write(tmp_path / "x.csv", "a,s\n1,none\n2,-\n")
     assert read_table(path, label="s").classes == ["none", "-"]
     path = write(tmp_path / "x.csv", "a,s\n1,cat\n2,\n")
-    assert "line 3, column 's': missing label" in refusal(path, label="s")
+    assert read_table(path, label="s").y.tolist() == [0, -1]
+    assert "column 's': missing label, in every row" in refusal(write(path, "a,s\n1,\n2,\n"), label="s")
     np.savez(tmp_path / "x.npz", X=np.eye(3), y=[1, np.nan, 2])
-    assert "column 'y': the label of row 1 is missing" in refusal(tmp_path / "x.npz", label="y")
+    assert read_table(tmp_path / "x.npz", label="y").y.tolist() == [0, -1, 1]
     pq.write_table(pa.table({"a": [1, 2], "s": ["p", None]}), tmp_path / "x.parquet")
-    assert "column 's': row 1 is missing" in refusal(tmp_path / "x.parquet", label="s")
+    assert read_table(tmp_path / "x.parquet", label="s").y.tolist() == [0, -1]
+    write(tmp_path / "1.csv", "a,s\n1,p\n2,\n3,q\n")
+    write(tmp_path / "2.csv", "a,s\n1,q\n2,\n3,r\n")
+    several = read_table([tmp_path / "1.csv", tmp_path / "2.csv"], label="s")
+    assert [several.classes[code] if code >= 0 else "" for code in several.y] == ["p", "", "q", "q", "", "r"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
@@ -146,7 +152,6 @@ PLAIN = "a,s,b\n" + "".join(f"{i / 3!r},{'xy'[i % 2]},{i / 7!r}\n" for i in rang
         (lambda text: text + "1,x\n", "line 302: 2 cells"),
         (lambda text: text + "1,x,2,3\n", "line 302: 4 cells"),
         (lambda text: text + "\n1,x,\n", "line 303, column 'b': missing value"),
-        (lambda text: text + "1,,2\n", "line 302, column 's': missing label"),
         (lambda text: text + "1,x,2_0\n", "line 302, column 'b': '2_0' is not a number"),
         (lambda text: text + '1,"x\ny",nan\n', "line 303, column 'b': missing value"),
         (lambda text: text + '1,"x,2\n', "line 302: the quoting is broken"),

@@ -231,12 +231,14 @@ def whole_numbers(values: Array) -> Array:
 
 
 def encode(path: Path, labels: Array, name: str) -> tuple[Labels, list[str]]:
-    """Return labels as indices into the sorted list of their names."""
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        problem = f"the label of row {int(np.argmax(np.isnan(labels)))} is missing (NaN); fill it in or name no label"
-        raise FileError(path, problem, column=name)
-    classes, codes = np.unique(whole_numbers(labels), return_inverse=True)
-    return codes.reshape(-1).astype(np.intp, copy=False), [str(name) for name in classes.tolist()]
+    """Return labels as indices into the sorted list of their names, −1 where there is none (NaN)."""
+    labels = labels.reshape(-1)
+    known = ~np.isnan(labels) if labels.dtype.kind == "f" else np.ones(len(labels), dtype=bool)
+    if not known.any():
+        raise FileError(path, "missing label, in every row; fill in some, or name no label", column=name)
+    codes = np.full(len(labels), -1, dtype=np.intp)
+    classes, codes[known] = np.unique(whole_numbers(labels[known]), return_inverse=True)
+    return codes, [str(name) for name in classes.tolist()]
 
 
 def settle_missing(
