@@ -34,8 +34,8 @@ MAX_PROFILES = 1500
 """Profiles drawn in all."""
 
 N_TYPICAL, N_DIFFERENT = 5, 4
-_COMPARED, _INSIDE = 400, 0.95
-"""Members among which the most different are looked for; share of them that are near enough, others are strays."""
+_COMPARED = 200
+"""Members among which the most different are looked for."""
 MOST_DOUBTFUL, LEAST_SURE = 48, 6
 """Samples in the section of doubtful ones (the table has the others), and where none is doubtful."""
 
@@ -200,23 +200,19 @@ def _order(content: Content, c: int, first: Labels) -> Labels:
 def _shown_first(content: Content, c: int, are_images: bool) -> tuple[Labels, Labels]:
     """Return the typical members of a cluster and, of images, members as unlike them and each other as there are.
 
-    A cluster of two kinds shows both. Strays do not count: each is the farthest from the members found so far among
-    those within the usual distance of the cluster's centre.
+    A cluster of two kinds shows both. Each is the farthest from those found so far; what fits nowhere does not count.
     """
     summary = content.summary
     typical = np.asarray(summary.exemplars[c][:N_TYPICAL], dtype=np.intp)
-    none = np.zeros(0, dtype=np.intp)
     members = np.flatnonzero((summary.labels == summary.clusters[c]) & ~summary.fits_nowhere)
     members = np.setdiff1d(members, typical)
     if not are_images or not len(members) or not len(typical):
-        return typical, none
+        return typical, np.zeros(0, dtype=np.intp)
     members = members[np.unique(np.linspace(0, len(members) - 1, _COMPARED).astype(int))]
-    points, start = (dense_rows(content.X[rows]).astype(np.float64) for rows in (members, typical))
-    away = np.linalg.norm(points - points.mean(axis=0), axis=1)
-    near = away <= np.quantile(away, _INSIDE)
-    least = np.where(near, np.linalg.norm(points[:, None] - start[None], axis=2).min(axis=1), -1.0)
+    points = dense_rows(content.X[members])
+    least = np.min([np.linalg.norm(points - content.row(int(i)), axis=1) for i in typical], axis=0)
     found: list[int] = []
-    for _ in range(min(N_DIFFERENT, int(near.sum()))):
+    while len(found) < N_DIFFERENT and least.max() > 0:
         found.append(int(np.argmax(least)))
         least = np.minimum(least, np.linalg.norm(points - points[found[-1]], axis=1))
     return typical, members[found]
