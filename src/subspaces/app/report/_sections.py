@@ -209,7 +209,7 @@ def _shown_first(content: Content, c: int, are_images: bool) -> tuple[Labels, La
     if not are_images or not len(members) or not len(typical):
         return typical, np.zeros(0, dtype=np.intp)
     members = members[np.unique(np.linspace(0, len(members) - 1, _COMPARED).astype(int))]
-    points = dense_rows(content.X[members])
+    points = dense_rows(content.X[members]).astype(np.float64)
     least = np.min([np.linalg.norm(points - content.row(int(i)), axis=1) for i in typical], axis=0)
     found: list[int] = []
     while len(found) < N_DIFFERENT and least.max() > 0:
