@@ -67,7 +67,8 @@ def test_cluster_writes_labels_and_says_so(table, tmp_path):
     result = run("cluster", table, "-k", 3, *COLUMNS, "-o", tmp_path / "labels.csv")
     assert (result.exit_code, result.stderr) == (0, ""), result.output
     written = pd.read_csv(tmp_path / "labels.csv")
-    assert list(written) == ["id", "cluster", "confidence", "second_cluster", "margin", "fits_nowhere"]
+    added = ["cluster", "confidence", "second_cluster", "doubtful", "margin", "fits_nowhere"]
+    assert list(written) == ["id", *pd.read_csv(table).columns, *added]
     assert written["id"].tolist() == [f"p{i}" for i in range(90)]
     frame = pd.read_csv(table)
     expected = SubspaceClustering(3).fit_predict(frame.drop(columns=["name", "species"]).to_numpy())

@@ -83,7 +83,7 @@ def test_existing_output_is_kept_without_force(table, tmp_path, monkeypatch):
     assert out.read_text() == "precious"
     monkeypatch.undo()
     told("cluster", table, "-k", 3, *COLUMNS, "-o", out, "--force")
-    assert out.read_text().startswith("id,cluster,confidence,")
+    assert out.read_text().startswith("id,name,x0,")
 
 
 @pytest.mark.parametrize(

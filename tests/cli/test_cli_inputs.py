@@ -78,15 +78,15 @@ def test_workbooks_in_and_out(table, tmp_path):
         frame.to_excel(book, sheet_name="Rings", index=False)
     out = tmp_path / "labels.xlsx"
     shown = told("cluster", tmp_path / "book.xlsx", "--sheet", "Rings", "-k", 3, *COLUMNS, "-o", out)
-    assert "--array Cover would read another" in shown
+    assert "--sheet Cover would read another" in shown
     sheet = openpyxl.load_workbook(out).active
     rows = list(sheet.values)
-    assert rows[0][:3] == ("id", "cluster", "confidence")
-    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("A2", f"A1:F{len(rows)}")
+    assert rows[0][:3] == ("id", "name", "x0")
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("A2", f"A1:R{len(rows)}")
     (tinted,) = sheet.conditional_formatting  # one colour for each cluster, whatever the order of the rows
-    assert str(tinted.sqref) == f"A2:F{len(rows)}"
-    assert all("$B2" in rule.formula[0] for rule in tinted.rules)
-    assert [row[1] for row in rows[1:]] == found("cluster", table, "-k", 3, *COLUMNS)["cluster"]
+    assert str(tinted.sqref) == f"A2:R{len(rows)}"
+    assert all("$M2" in rule.formula[0] for rule in tinted.rules)
+    assert [row[12] for row in rows[1:]] == found("cluster", table, "-k", 3, *COLUMNS)["cluster"]
 
 
 @pytest.fixture
@@ -130,4 +130,4 @@ def test_equal_rows_are_said_to_be(tmp_path):
     assert "auto" not in shown
     assert "nowhere" not in shown
     assert pd.read_csv(tmp_path / "y.csv")["fits_nowhere"].sum() == 0
-    assert (tmp_path / "y.csv").read_text().splitlines()[1].startswith("2,0,")  # line 2 of the file
+    assert (tmp_path / "y.csv").read_text().splitlines()[1].startswith("2,1,2,0,")  # line 2 of the file, as it is

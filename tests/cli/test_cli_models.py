@@ -32,7 +32,8 @@ def test_new_points_get_the_labels_of_their_kind(folder, tmp_path):
     assert f"{folder / 'new.csv'}: 30 points in 3 clusters" in shown
     assert "points in each cluster: 0: 10, 1: 10, 2: 10" in shown
     labels = pd.read_csv(tmp_path / "labels.csv")
-    assert list(labels) == ["id", "cluster"]
+    added = ["cluster", "confidence", "second_cluster", "doubtful", "fits_nowhere"]
+    assert list(labels) == ["id", *pd.read_csv(folder / "new.csv").columns, *added]
     assert labels["id"].tolist() == pd.read_csv(folder / "new.csv")["name"].tolist()
     species = pd.read_csv(folder / "new.csv")["species"]
     old = dict(zip(pd.read_csv(folder / "old.csv")["species"], pd.read_csv(folder / "o.csv")["cluster"], strict=True))

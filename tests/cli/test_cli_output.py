@@ -15,7 +15,7 @@ from cli_data import FIXED, fails, found, told, write_images
 from subspaces import KTRR
 from subspaces.app.files import read_table, write_labels
 
-COLUMNS = ["cluster", "confidence", "second_cluster", "margin", "fits_nowhere"]
+COLUMNS = ["cluster", "confidence", "second_cluster", "doubtful", "margin", "fits_nowhere"]
 
 
 @pytest.fixture
@@ -59,9 +59,9 @@ def test_missing_values_are_reported_by_row_and_column(frame, tmp_path):
     assert "line 5, column 'b': missing value, the first of 3 in 2 rows and 2 columns" in line
     assert "(line 5: 'b'; line 9: 'b', 'd')" in line
     assert "--missing drop, which keeps 38 of 40 rows, --missing mean or --missing median" in line
-    frame.loc[:, "a"] = np.nan
+    frame.loc[1:, "a"] = np.nan
     line = fails("cluster", save(frame, path), "-k", 2, "--id", "name", "--label", "kind")
-    assert "and 36 more rows" in line
+    assert "and 35 more rows" in line
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".json", ".npy"])
@@ -80,7 +80,7 @@ def test_dropped_rows_have_an_empty_label(frame, tmp_path, suffix):
     assert written["id"].tolist() == [f"p{i}" for i in range(40)]
     assert np.flatnonzero(written["cluster"].isna()).tolist() == [3, 7]
     if suffix != ".json":
-        assert list(written) == ["id", *COLUMNS]
+        assert list(written) == ["id", *frame.columns, *COLUMNS]
         assert np.flatnonzero(written["confidence"].isna()).tolist() == [3, 7]
 
 
@@ -123,7 +123,7 @@ def test_columns_of_the_result(frame, tmp_path):
     arguments = ("cluster", path, "-k", 2, "--id", "name", "--label", "kind", *FIXED)
     assert "confidence of the labels: median" in told(*arguments, "-o", tmp_path / "labels.csv")
     written = pd.read_csv(tmp_path / "labels.csv")
-    assert list(written) == ["id", *COLUMNS]
+    assert list(written) == ["id", *frame.columns, *COLUMNS]
     assert written["confidence"].between(0, 1).all()
     assert set(written["fits_nowhere"]) <= {0, 1}
     document = found(*arguments)

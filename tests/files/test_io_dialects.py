@@ -7,7 +7,9 @@ import pytest
 
 from io_data import refusal, write
 from subspaces.app.files import FileError, read_table
-from subspaces.app.files.text import count_titles, find_decimal, find_delimiter
+from subspaces.app.files.cells import find_decimal
+from subspaces.app.files.head import count_titles
+from subspaces.app.files.text import find_delimiter
 
 
 def read(tmp_path, text, name="x.csv", **options):
@@ -35,25 +37,23 @@ def test_decimal_commas_are_found(tmp_path, text):
 
 def test_decimal_commas_can_be_said(tmp_path):
     text = "a;b\n1,234;1\n2,345;2\n"
-    assert "'1,234' is not a number; write decimals with a point, or use decimal=\",\"" in refusal(
-        write(tmp_path / "x.csv", text)
-    )
+    told = "line 2, column 'a': '1,234' may be 1234 (decimal=\".\") or 1.234 (decimal=\",\"); say which"
+    assert told in refusal(write(tmp_path / "x.csv", text))
+    np.testing.assert_array_equal(read(tmp_path, text, decimal=".").X, [[1234, 1], [2345, 2]])
     np.testing.assert_array_equal(read(tmp_path, text, decimal=",").X, [[1.234, 1], [2.345, 2]])
     grouped = read(tmp_path, "a;b\n1.234.567,5;1.000\n2;3\n", decimal=",")
     np.testing.assert_array_equal(grouped.X, [[1234567.5, 1000], [2, 3]])
-    assert "'1.5' is not a number; write decimals with a comma" in refusal(
-        write(tmp_path / "y.csv", "a;b\n1;2\n1.5;2\n"), decimal=","
-    )
     with pytest.raises(ValueError, match=r"decimal must be '\.' or ','; got 'x'"):
         read(tmp_path, text, decimal="x")
 
 
-def test_points_are_never_taken_for_thousands_unasked():
-    assert find_decimal([["1.234", "1,5"]]) == "."
-    assert find_decimal([["1.234,5"]]) == ","
-    assert find_decimal([["1,234", "12,345"]]) == "."
+def test_points_are_never_taken_for_thousands_unasked(tmp_path):
+    assert "'1.234' may be" in refusal(write(tmp_path / "x.csv", "a;b\n1,5;2\n1.234;3\n"))
+    assert find_decimal([["1.234", "1,5"]]) == "?"
+    assert find_decimal([["1.234,5", "1,5", "1.234"]]) == ","
+    assert find_decimal([["1,234", "12,345"]]) == ""
     assert find_decimal([["0,234"]]) == ","
-    assert find_decimal([["a, b", ","]]) == "."
+    assert find_decimal([["a, b", ","]]) == ""
 
 
 # ------------------------------------------------------------------ what separates cells
@@ -135,7 +135,7 @@ def test_trailing_commas_are_no_column(tmp_path, text):
 def test_trailing_commas_with_something_behind_them(tmp_path):
     path = write(tmp_path / "x.csv", "a,b,\n" + "1,2,\n" * 60 + "1,2,3\n")
     assert "line 62: 3 cells where the first line has 2" in refusal(path)
-    assert "missing value" in refusal(write(tmp_path / "y.csv", "a,b\n1,\n2,\n"))  # named, so a column
+    assert read(tmp_path, "a,b\n1,\n2,\n").notes == ("left out: b (empty)",)  # named, so a column
 
 
 # ------------------------------------------------------------------ columns of text

@@ -11,7 +11,7 @@ import pytest
 
 from io_data import refusal, write
 from subspaces.app.files import read_table
-from subspaces.app.files.text import looks_like_header
+from subspaces.app.files.head import looks_like_header
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -93,9 +93,8 @@ def test_dialects(tmp_path, text):
         ("a,b\n1,2\n1,-inf\n", "line 3, column 'b': -inf is not finite"),
         ("a,b\n1,2\n1,1e999\n", "line 3, column 'b': inf is not finite"),
         ("a,s\n1,cat\n", 'line 2, column \'s\': \'cat\' is not a number; use label="s", id="s" or ignore=\\["s"\\]'),
-        ("a,b\n1,2\n3,cat\n", "line 3, column 'b': 'cat' is not a number; correct it or .*ignore=\\[\"b\"\\]"),
+        ("a,b\n1,2\n3,cat\n", "line 3, column 'b': 'cat' is not a number; correct it, or empty the cell"),
         ("a,b\n1,2019_04\n", "line 2, column 'b': '2019_04' is not a number"),
-        ("a;b\n1.5;2\n1;3,5\n", "line 3, column 'b': '3,5' is not a number; write decimals with a point, or use deci"),
         ('a,b\n1,2\n1,"2\n', "line 3: the quoting is broken"),
         ("a,[bold]\x1b[31m\n1,2\nx,\x07[red]\n", r"line 3, column 'a': 'x' is not a number"),
         ("a,[bold]\x1b[31m\n1,2\n1,\x07[/red]\n", r"column '\[bold\]\\x1b\[31m': '\\x07\[/red\]' is not"),
@@ -108,15 +107,21 @@ def test_broken_text_is_located(tmp_path, text, expected):
     assert re.search(expected, refusal(path))
 
 
-def test_missing_label_is_located(tmp_path):
+def test_a_label_may_be_missing(tmp_path):
+    """It is then one to be found, in every kind of file; classes are what is there."""
     path = write(tmp_path / "x.csv", "a,s\n1,none\n2,-\n")
     assert read_table(path, label="s").classes == ["none", "-"]
     path = write(tmp_path / "x.csv", "a,s\n1,cat\n2,\n")
-    assert "line 3, column 's': missing label" in refusal(path, label="s")
+    assert read_table(path, label="s").y.tolist() == [0, -1]
+    assert "column 's': missing label, in every row" in refusal(write(path, "a,s\n1,\n2,\n"), label="s")
     np.savez(tmp_path / "x.npz", X=np.eye(3), y=[1, np.nan, 2])
-    assert "column 'y': the label of row 1 is missing" in refusal(tmp_path / "x.npz", label="y")
+    assert read_table(tmp_path / "x.npz", label="y").y.tolist() == [0, -1, 1]
     pq.write_table(pa.table({"a": [1, 2], "s": ["p", None]}), tmp_path / "x.parquet")
-    assert "column 's': row 1 is missing" in refusal(tmp_path / "x.parquet", label="s")
+    assert read_table(tmp_path / "x.parquet", label="s").y.tolist() == [0, -1]
+    write(tmp_path / "1.csv", "a,s\n1,p\n2,\n3,q\n")
+    write(tmp_path / "2.csv", "a,s\n1,q\n2,\n3,r\n")
+    several = read_table([tmp_path / "1.csv", tmp_path / "2.csv"], label="s")
+    assert [several.classes[code] if code >= 0 else "" for code in several.y] == ["p", "", "q", "q", "", "r"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
@@ -147,7 +152,6 @@ PLAIN = "a,s,b\n" + "".join(f"{i / 3!r},{'xy'[i % 2]},{i / 7!r}\n" for i in rang
         (lambda text: text + "1,x\n", "line 302: 2 cells"),
         (lambda text: text + "1,x,2,3\n", "line 302: 4 cells"),
         (lambda text: text + "\n1,x,\n", "line 303, column 'b': missing value"),
-        (lambda text: text + "1,,2\n", "line 302, column 's': missing label"),
         (lambda text: text + "1,x,2_0\n", "line 302, column 'b': '2_0' is not a number"),
         (lambda text: text + '1,"x\ny",nan\n', "line 303, column 'b': missing value"),
         (lambda text: text + '1,"x,2\n', "line 302: the quoting is broken"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,7 @@ def wine(tmp_path, monkeypatch):
     frame = data.data
     frame.insert(0, "sample", [f"S{i:04d}" for i in range(len(frame))])
     frame["kind"] = data.target_names[data.target]
+    shutil.copytree(ROOT / "examples", "examples")
     frame.to_csv("wine.csv", index=False)
     frame.to_excel("wine.xlsx", index=False)
     frame.drop(columns="kind").iloc[::9].to_excel("new.xlsx", index=False)

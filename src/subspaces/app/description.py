@@ -65,8 +65,11 @@ def describe(
     }
     if hasattr(estimator, "estimator_"):  # the front door says which method it took
         document["winner"] = type(estimator.estimator_).__name__
-    selection = getattr(estimator, "selection_", None)
-    if selection is not None:
+    selection, hinted = getattr(estimator, "selection_", None), bool(getattr(estimator, "_said", ()))
+    if selection is not None and hinted:
+        document["chosen"] = plain(estimator.estimator_.get_params())
+        document["reason"] = "Setting and number of groups are those that follow what you know best."
+    elif selection is not None:
         document["chosen"], document["reason"] = plain(selection.parameters), selection.reason
         if selection.runner_up is not None and selection.runner_up.is_as_good:
             document["runner_up"] = str(selection.runner_up)
@@ -90,6 +93,23 @@ def describe(
             for row, words in zip(document["clusters"], cluster_words(texts, estimator.labels_), strict=True):
                 row["words"] = words
     return document
+
+
+def with_evidence(verdict: str, estimator: Any) -> str:
+    """Return a verdict on a number of groups that was asked for, with a remark where chance makes their first split.
+
+    The test is that of the tree (graphs of at most 400 samples), a tenth to a half of the time of a fit.
+    """
+    from subspaces.spectral.hierarchy import LEVEL
+
+    if not getattr(estimator, "_is_quick", False) or estimator.n_clusters_ < 2 or getattr(estimator, "_said", ()):
+        return verdict
+    try:
+        tree = estimator.tree_
+    except (ValueError, MemoryError):  # the verdict is worth more than the remark
+        return verdict
+    is_chance = len(tree.p_value) > 0 and bool(tree.p_value[tree.split(1)] > LEVEL)
+    return verdict.removesuffix(".") + "; nothing in the data says that there are groups." if is_chance else verdict
 
 
 def plain(value: Any) -> Any:

@@ -33,9 +33,10 @@ def option(panel: str, names: str, value: str | None, help: str, **more: Any) ->
     return typer.Option(*names.split(), metavar=value, help=help, rich_help_panel=panel, show_default=False, **more)
 
 
-method = partial(option, "How to cluster")
-data = partial(option, "What to read")
-output = partial(option, "What to write")
+PANELS = ("How to cluster", "What to read", "What to write", "The page", "Advanced")
+"""Panels of the help, in this order."""
+
+method, data, output, _, advanced = (partial(option, panel) for panel in PANELS)
 
 FilesArgument = Annotated[
     list[str],
@@ -46,13 +47,13 @@ FilesArgument = Annotated[
     ),
 ]
 SeedOption = Annotated[
-    int | None, method("--seed", "NUMBER", "Seed of all random choices (0 if not given).", min=0, max=2**32 - 1)
+    int | None, advanced("--seed", "NUMBER", "Seed of all random choices (0 if not given).", min=0, max=2**32 - 1)
 ]
-ThreadsOption = Annotated[int | None, method("--threads", "NUMBER", "Most threads to use (all if not given).", min=1)]
+ThreadsOption = Annotated[int | None, advanced("--threads", "NUMBER", "Most threads to use (all if not given).", min=1)]
 ForceOption = Annotated[bool, output("--force", None, "Replace files that exist.")]
 JsonOption = Annotated[bool, output("--json", None, "Print one JSON document and nothing else.")]
 QuietOption = Annotated[bool, output("--quiet -q", None, "Print only errors and warnings.")]
-DebugOption = Annotated[bool, output("--debug", None, "Show the traceback of an error.")]
+DebugOption = Annotated[bool, advanced("--debug", None, "Show the traceback of an error.")]
 
 
 # ------------------------------------------------------------------ how files are read
@@ -131,7 +132,7 @@ def reading(
         str | None, data("--text", "COLUMN", "Cluster the texts of this column; the other columns are left out.")
     ] = None,
     features: Annotated[str | None, data("--features", "HOW", FEATURES)] = None,
-    set_: Annotated[list[str] | None, data("--set", "NAME=VALUE", SET)] = None,
+    set_: Annotated[list[str] | None, advanced("--set", "NAME=VALUE", SET)] = None,
 ) -> Reading:
     """Return the options of reading, checked."""
     settings = assignments(set_ or [])
@@ -150,7 +151,8 @@ def reads_files(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of :func:`reading`, which it gets as its argument `reading`."""
     shared = inspect.signature(reading, eval_str=True).parameters
     own = inspect.signature(command, eval_str=True).parameters
-    parameters = {name: each for name, each in {**own, **shared}.items() if name != "reading"}
+    every = {name: each for name, each in {**own, **shared}.items() if name != "reading"}
+    parameters = dict(sorted(every.items(), key=lambda entry: _panel_of(entry[1])))
 
     @wraps(command)
     def with_reading(**given: Any) -> None:
@@ -161,6 +163,12 @@ def reads_files(command: Callable[..., None]) -> Callable[..., None]:
     with_reading.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
     with_reading.__annotations__ = {name: each.annotation for name, each in parameters.items()}
     return with_reading
+
+
+def _panel_of(parameter: inspect.Parameter) -> int:
+    """Return the place of a parameter's panel in the help; arguments stand before all."""
+    panel = getattr(parameter.annotation.__metadata__[0], "rich_help_panel", None)
+    return PANELS.index(panel) if panel in PANELS else -1
 
 
 # ------------------------------------------------------------------ what was typed as a value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ class Outputs:
     """Where results go; None is nowhere."""
 
     labels: Path | None
+    groups: Path | None
     reports: tuple[Path, ...]
     folder: Path | None
     model: Path | None
@@ -70,6 +72,10 @@ class Outputs:
             for path in self.reports:
                 check_output(path, force=force, source=source, suffixes=tuple(KINDS), what="report")
                 self._check_report(path, task)
+        if self.groups is not None:
+            check_output(self.groups, force=force, source=main, suffixes=(".csv", ".tsv"), what="table of groups")
+            if task.is_image:
+                raise refuse("--groups", "has no meaning for an image of spectra; --report shows its mean spectra")
         if self.folder is not None:
             from subspaces.app.files.sorting import check_target
 
@@ -105,6 +111,9 @@ class Outputs:
             sort_into(self.folder, data.source, [str(name) for name in data.ids or ()], run.summary, link=self.link)
             folders, how = counted(len(run.summary.clusters), "folder"), "linked" if self.link else "copied"
             written.append(f"{counted(data.n_samples, 'image')} {how} into {folders} in {self.folder}")
+        if self.groups is not None and run.groups is not None:
+            write_csv(self.groups, run.groups.table())
+            written.append(f"what sets the groups apart written to {self.groups}")
         written += self._write_reports(run)
         if self.model is not None and run.data is not None:
             from subspaces.app.files.models import Reading, save_model
@@ -120,11 +129,11 @@ class Outputs:
         if self.labels is None:
             return []
         if run.data is not None or self.labels.suffix not in LEFT:
-            table: dict[str, Any] = {} if run.data is None else run.data.table
-            columns = {} if run.summary is None else run.summary.columns()
-            labels = run.estimator.labels_
+            table: dict[str, Any] = {} if run.data is None else {**run.data.table, "original": run.data.original}
+            table["sheets"] = {} if run.groups is None else {"groups": run.groups.table()}
+            table |= {"columns": run.columns(), "extra": run.document, "force": self.force}
             with phase("Writing the labels"):
-                write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
+                write_labels(self.labels, run.estimator.labels_, **table)
         return [f"labels written to {self.labels}"]
 
     def _write_reports(self, run: Run) -> list[str]:
@@ -148,6 +157,16 @@ class Outputs:
         return [WRITTEN[kind].format(path) for path, kind in zip(self.reports, kinds, strict=True)]
 
 
+def write_csv(path: Path, rows: list[Any]) -> None:
+    """Write rows as a text table, whole or not at all."""
+    from subspaces.app.files.writing import write_rows
+    from subspaces.utils.atomic import write_text
+
+    text = io.StringIO()
+    write_rows(text, rows, "\t" if path.suffix.lower() == ".tsv" else ",")
+    write_text(path, text.getvalue())
+
+
 def _content(run: Run) -> Content:
     if run.image is not None:
         return image_content(run)
@@ -155,9 +174,8 @@ def _content(run: Run) -> Content:
 
     assert run.data is not None
     assert run.summary is not None
-    return Content.from_dataset(
-        run.estimator, run.data, run.summary, run.document, command=repeated_command(), reading=run.reading
-    )
+    more = {"command": repeated_command(), "reading": run.reading, "groups": run.groups}
+    return Content.from_dataset(run.estimator, run.data, run.summary, run.document, **more)
 
 
 def _write_tree(path: Path, run: Run) -> None:
@@ -179,8 +197,7 @@ def _write_tree(path: Path, run: Run) -> None:
 def as_document(run: Run) -> dict[str, Any]:
     """Return everything about a run, ready for JSON; rows of the file that were dropped are not among the samples."""
     places = {} if run.data is None else run.data.places
-    columns = {} if run.summary is None else run.summary.columns()
-    return {**run.document, **places, "cluster": run.estimator.labels_.tolist(), **columns}
+    return {**run.document, **places, "cluster": run.estimator.labels_.tolist(), **run.columns()}
 
 
 def say(run: Run, written: list[str], found: bool) -> None:
@@ -207,10 +224,16 @@ def say(run: Run, written: list[str], found: bool) -> None:
 
 
 def _words(document: dict[str, Any]) -> list[str]:
-    """Return the first words that make each cluster of texts, largest cluster first."""
-    rows = sorted((row for row in document.get("clusters", ()) if row.get("words")), key=lambda row: -row["size"])
-    lines = [f"cluster {row['cluster']}: {', '.join(row['words'][:N_WORDS])}" for row in rows[:MOST_LINES]]
-    return [*lines, *([f"and {len(rows) - MOST_LINES} more clusters"] if len(rows) > MOST_LINES else [])]
+    """Return what sets each cluster apart: columns, or the first words of a cluster of texts."""
+    names = document.get("told", {}).get("names", {})
+    found = [
+        (f"cluster {row['cluster']}{', ' * (key in names)}{names.get(key, '')}", text)
+        for row in sorted(document.get("clusters", ()), key=lambda row: -row["size"])
+        if (text := ", ".join(row.get("words", ())[:N_WORDS]) or row.get("stands_out"))
+        for key in [str(row["cluster"])]
+    ]
+    more = [f"and {len(found) - MOST_LINES} more clusters"] if len(found) > MOST_LINES else []
+    return [f"{title}: {text}" for title, text in found[:MOST_LINES]] + more
 
 
 def _how(document: dict[str, Any], name: str) -> list[str]:

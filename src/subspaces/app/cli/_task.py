@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from subspaces.utils.spelling import counted
 
 if TYPE_CHECKING:
     from subspaces.app.files import Dataset
+    from subspaces.app.groups import Groups
     from subspaces.applications.hyperspectral import ImageClusters
     from subspaces.engine.confidence import Summary
 
@@ -40,6 +42,7 @@ class Task:
     is_image: bool = False
     is_motion: bool = False
     mask: Path | None = None
+    known: Path | None = None
 
     def estimator(self, n_samples: int | None) -> Any:
         """Return the estimator, unfitted; check that its parameters go together. `n_samples` is None for streams.
@@ -85,14 +88,18 @@ def check_room(n_samples: int) -> None:
     require(POINT_BYTES * n_samples, what, "Allow more with --memory, or cluster a sample.")
 
 
-def fit(estimator: Any, X: Any) -> None:
+def fit(estimator: Any, X: Any, *known: Any) -> None:
     """Fit; a parameter out of its range is the fault of the command."""
     from sklearn.utils._param_validation import InvalidParameterError
 
     try:
-        estimator.fit(X)
+        estimator.fit(X, *known)
     except InvalidParameterError as error:
         raise typer.BadParameter(str(error)) from error
+    except ValueError as error:
+        if known:  # labels that contradict each other, or name too few classes
+            raise refuse("--known", str(error).removeprefix("y must ")) from error
+        raise
 
 
 @dataclass(frozen=True)
@@ -106,3 +113,30 @@ class Run:
     reading: str = ""  # lines of Python that read the samples
     image: ImageClusters | None = None
     tracks: Any = None  # with their gaps
+
+    def columns(self) -> dict[str, Any]:
+        """Return what is known of every sample beside its label; a column `name` where a person named classes."""
+        if self.summary is None:
+            return {}
+        from subspaces.engine.confidence import UNSURE
+
+        found = self.summary.columns()
+        found = {name: found.pop(name) for name in ("confidence", "second_cluster")} | {
+            "doubtful": (self.summary.confidence < UNSURE).tolist(),
+            **found,
+        }
+        if "told" not in self.document:
+            return found
+        names = self.document["told"]["names"]
+        told = {"name": [names.get(str(label), "") for label in self.summary.labels.tolist()]}
+        return {**told, **found, "known": self.estimator.known_.tolist()}
+
+    @cached_property
+    def groups(self) -> Groups | None:
+        """What sets the groups apart, in the units of the file; None where it has no columns."""
+        if self.data is None or self.summary is None:
+            return None
+        from subspaces.app.groups import groups_of
+
+        names = self.document.get("told", {}).get("names", {})
+        return groups_of(self.data, self.summary.labels, {int(cluster): name for cluster, name in names.items()})

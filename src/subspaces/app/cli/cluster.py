@@ -16,11 +16,12 @@ from subspaces.app.cli._common import as_option, limited_threads, refuse
 from subspaces.app.cli._features import Features, features_in_python
 from subspaces.app.cli._image import run_image
 from subspaces.app.cli._inputs import Inputs
+from subspaces.app.cli._known import changed_by, known_labels
 from subspaces.app.cli._motion import for_motion, motion_in_python, read_motion
 from subspaces.app.cli._options import AUTO, Effort, Reading, Scaling, method, output
 from subspaces.app.cli._outputs import Outputs, as_document, say
 from subspaces.app.cli._task import Run, Task, check_room, fit
-from subspaces.app.description import describe
+from subspaces.app.description import describe, with_evidence
 from subspaces.utils.progress import shown
 from subspaces.utils.spelling import counted
 
@@ -32,11 +33,11 @@ MethodOption = Annotated[
     method("--method", "NAME", 'auto (the default: whatever suits the data) or one that "subspaces methods" lists.'),
 ]
 EffortOption = Annotated[
-    Effort | None, method("--effort", "HOW", "How much auto tries: fast, balanced (the default) or thorough.")
+    Effort | None, options.advanced("--effort", "HOW", "How much auto tries: fast, balanced (the default) or thorough.")
 ]
 ScalingOption = Annotated[
     Scaling | None,
-    method(
+    options.advanced(
         "--scaling",
         "RULE",
         "auto, none, unit (points of length 1), max (largest value 1), minmax (features from 0 to 1), standard "
@@ -45,7 +46,7 @@ ScalingOption = Annotated[
 ]
 MemoryOption = Annotated[
     str | None,
-    method(
+    options.advanced(
         "--memory",
         "SIZE",
         "Most memory to use, such as 2GB, by the whole command with the libraries it loads (250MB or more): decides "
@@ -54,16 +55,25 @@ MemoryOption = Annotated[
 ]
 SchedulerOption = Annotated[
     str | None,
-    method(
+    options.advanced(
         "--scheduler",
         "ADDRESS",
         'Let the workers of a Dask cluster read and cluster the file: "local", or an address like '
         "tcp://10.0.0.5:8786 (methods ktrr, ektrr, sssc, slsr, slrr; .npy, .parquet or .zarr).",
     ),
 ]
+KnownOption = Annotated[
+    Path | None,
+    method(
+        "--known",
+        "FILE",
+        "Table with the columns id and label: groups that you know of some of the samples; the rest is found. The same "
+        "as --label of a column with gaps.",
+    ),
+]
 ImageOption = Annotated[
     bool,
-    options.data(
+    options.advanced(
         "--image",
         None,
         "FILE is an image with a spectrum in each pixel (.hdr of ENVI, .tif, .npy, .npz or .mat of three dimensions): "
@@ -72,7 +82,7 @@ ImageOption = Annotated[
 ]
 MotionOption = Annotated[
     bool,
-    options.data(
+    options.advanced(
         "--motion",
         None,
         "Rows are tracks of points through a film, x1, y1, x2, y2 and so on (or a .mat of Hopkins155); empty cells are "
@@ -86,6 +96,15 @@ OutputOption = Annotated[
         "FILE",
         "File for the labels and their confidence: .csv, .tsv, .xlsx, .parquet, .json or .npy (labels only). With "
         "--image for the map: .hdr (ENVI), .tif (GeoTIFF), .png or .npy; left out, it is named after the image.",
+    ),
+]
+GroupsOption = Annotated[
+    Path | None,
+    output(
+        "--groups",
+        "FILE",
+        "Table (.csv or .tsv) with size, mean and standard deviation of every column in each group, and what sets it "
+        "apart; a workbook that -o writes has it as its second sheet, the report as a section.",
     ),
 ]
 ReportOption = Annotated[
@@ -114,6 +133,7 @@ def cluster(
     reading: Reading,
     n_clusters: ClustersOption = None,
     method: MethodOption = AUTO,
+    known: KnownOption = None,
     effort: EffortOption = None,
     scaling: ScalingOption = None,
     seed: options.SeedOption = None,
@@ -123,6 +143,7 @@ def cluster(
     image: ImageOption = False,
     motion: MotionOption = False,
     output: OutputOption = None,
+    groups: GroupsOption = None,
     report: ReportOption = None,
     sort_into: SortOption = None,
     save: SaveOption = None,
@@ -143,7 +164,9 @@ def cluster(
     settings = dict(reading.settings)
     named = (settings.pop(name, None) for name in ("mask", "checkpoint"))
     mask, checkpoint = (None if value is None else Path(str(value)) for value in named)
-    outputs = Outputs(output, tuple(report or ()), sort_into, save, bool(options.switch(settings, "link")), force)
+    outputs = Outputs(
+        output, groups, tuple(report or ()), sort_into, save, bool(options.switch(settings, "link")), force
+    )
     parameters = _parameters({"effort": effort, "scaling": scaling, "random_state": seed}, settings)
     inputs = Inputs.of(file)
     excluded = _checked_kind(inputs, image, motion, scheduler, mask, save)
@@ -153,7 +176,9 @@ def cluster(
     with limited(most):
         streamed = _stream.wanted(inputs.main, scheduler)
     chosen = _method(method, parameters, image or streamed, motion)
-    task = Task(inputs, reading, features, chosen, k, parameters, image, motion, mask)
+    if known is not None and (chosen != AUTO or image or motion or streamed):
+        raise refuse("--known", "has a meaning only for --method auto, on samples of one table or folder")
+    task = Task(inputs, reading, features, chosen, k, parameters, image, motion, mask, known)
     outputs.check(task)
     if streamed and not image:
         _check_streamed(task, outputs)
@@ -239,12 +264,20 @@ def _run(task: Task, labels: Path | None) -> Run:
 
     check_room(data.n_samples)
     task = for_motion(task, data.X) if task.is_motion else task
+    data, y = known_labels(data, task.known, arguments.get("label"))
+    if y is not None and task.method != AUTO:
+        raise refuse(
+            "--label", f"the column has gaps, and the method {task.method} takes no known labels; leave it out"
+        )
     estimator = task.estimator(data.n_samples)
     start = perf_counter()
     chosen = None
     if task.method == AUTO:
         data, chosen = task.features.better(read, data, estimator.choose)
-    fit(estimator, data.X) if chosen is None else estimator.fit_chosen(data.X, chosen)
+    if y is not None:
+        fit(estimator, data.X, y)
+    else:
+        fit(estimator, data.X) if chosen is None else estimator.fit_chosen(data.X, chosen)
     seconds = perf_counter() - start
     summary = summarize(estimator, data.X)
     n, n_clusters, notes = data.n_samples, len(summary.clusters), data.notes
@@ -264,5 +297,16 @@ def _run(task: Task, labels: Path | None) -> Run:
         skipped=data.skipped,
         texts=data.texts,
     )
+    if y is not None:
+        document["told"] = changed_by(estimator, y)
+    elif task.n_clusters is not None and "verdict" in document:
+        document["verdict"] = with_evidence(document["verdict"], estimator)
     lines = motion_in_python(inputs, arguments) if task.is_motion else inputs.in_python(arguments)
-    return Run(document, estimator, data, summary, features_in_python(lines, data), tracks=tracks)
+    lines = features_in_python(lines, data)
+    if y is not None:
+        told = {i: name for i, name in enumerate(y) if name}
+        lines += f"\ny = [None] * len(X)\nfor row, name in {told}.items():\n    y[row] = name"
+    run = Run(document, estimator, data, summary, lines, tracks=tracks)
+    for i, row in enumerate(document["clusters"] if n_clusters > 1 else ()):
+        row["stands_out"] = "" if run.groups is None else run.groups.telling(i)
+    return run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -11,6 +10,7 @@ import typer
 
 from subspaces.app.cli import _options as options
 from subspaces.app.cli._common import tell
+from subspaces.app.cli._outputs import write_csv
 
 
 def demo(
@@ -31,7 +31,7 @@ def demo(
 
     from subspaces.app.files import FileError
     from subspaces.metrics import score_table
-    from subspaces.utils.atomic import write_atomically, write_text
+    from subspaces.utils.atomic import write_atomically
 
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,8 @@ def demo(
     models = _fitted(normalize(digits.data), seed or 0)
     labels = {name: model.labels_ for name, model in models.items()}
     table = score_table(digits.target, labels)
-    write_text(output / "labels.csv", _labels_table(digits.target, labels))
+    columns = [digits.target.tolist(), *(found.tolist() for found in labels.values())]
+    write_csv(output / "labels.csv", [("row", "digit", *labels), *zip(range(1797), *columns, strict=True)])
     best = max((name for name in models if name.startswith("KTRR")), key=lambda name: table.rows[name]["accuracy"])
     with write_atomically(output / "digits.png") as stream:
         _draw(stream, digits.images, models[best], best)
@@ -69,15 +70,6 @@ def _fitted(X: Any, seed: int) -> dict[str, Any]:
         # the neighbour graph of the digits falls apart; scikit-learn connects it and says so
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
         return {name: model.fit(X) for name, model in models.items()}
-
-
-def _labels_table(truth: Any, labels: dict[str, Any]) -> str:
-    from subspaces.app.files.writing import write_rows
-
-    columns = [truth.tolist(), *(found.tolist() for found in labels.values())]
-    text = io.StringIO()
-    write_rows(text, [("row", "digit", *labels), *zip(range(len(truth)), *columns, strict=True)])
-    return text.getvalue()
 
 
 def _draw(stream: BinaryIO, images: Any, model: Any, name: str) -> None:

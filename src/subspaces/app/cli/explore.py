@@ -85,7 +85,9 @@ def explore(
             data, chosen = features.better(read, features.of(read), SubspaceClustering(random_state=seed or 0).choose)
             session = Session(
                 data.X,
-                None if data.y is None or data.classes is None else [data.classes[code] for code in data.y],
+                None
+                if data.y is None or data.classes is None
+                else [data.classes[code] if code >= 0 else "" for code in data.y],
                 ids=data.ids,
                 pixels=data.pixels,
                 texts=data.texts,

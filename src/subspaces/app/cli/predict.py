@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from subspaces.app.files import Dataset
     from subspaces.app.files.models import Reading as ModelReading
 
-LABELS = "File for the labels: .csv, .tsv, .xlsx, .parquet, .json or .npy."
+LABELS = "File for the labels beside the columns of FILE: .csv, .tsv, .xlsx, .parquet, .json or .npy (labels only)."
+
+
+_NEARLY = 1e-6  # rounding of single precision
 
 
 @options.reads_files
@@ -47,6 +50,7 @@ def predict(
     """
     from subspaces.app.files import check_output, write_labels
     from subspaces.app.files.models import load_model
+    from subspaces.app.groups import groups_of
 
     reading.no_settings()
     inputs = Inputs.of(file)
@@ -64,13 +68,46 @@ def predict(
             raise FileError(inputs.title, f"{found}; name a file like the one that the model was fitted on")
         with phase("Labelling the points"):
             labels = estimator.predict(data.X)
+            columns = {} if output is None and not as_json else _how_sure(estimator, data.X, labels)
     if output is not None:
-        write_labels(output, labels, **data.table, force=force)
+        groups = groups_of(data, labels, getattr(estimator, "class_names_", None))
+        sheets = {} if groups is None else {"groups": groups.table()}
+        own = {"original": data.original, "sheets": sheets}
+        write_labels(output, labels, columns=columns, **data.table, **own, force=force)
     if as_json:
-        document = {"model": str(model), "source": inputs.title, **data.places, "cluster": labels.tolist()}
+        document = {"model": str(model), "source": inputs.title, **data.places, "cluster": labels.tolist(), **columns}
         typer.echo(json.dumps(document, allow_nan=False))
     elif not quiet:
-        _say(inputs.title, labels.tolist(), data, output)
+        _say(inputs.title, labels.tolist(), data, columns, output)
+
+
+def _how_sure(estimator: Any, X: Any, labels: Any) -> dict[str, Any]:
+    """Return what is known of each label; only its name where the method keeps no samples to compare with.
+
+    Together with the memberships a constant is asked for, which fades with the distance as they do: by it is known how
+    far a point is from the samples it is compared with, 1 for the usual distance.
+    """
+    import numpy as np
+
+    from subspaces.engine.confidence import UNSURE
+
+    names = getattr(estimator, "class_names_", {})
+    found = {"name": [str(names.get(label, "")) for label in labels.tolist()]} if names else {}
+    predictor: Any = getattr(estimator, "_predictor", None)
+    if not hasattr(predictor, "memberships"):
+        return found
+    k, rows = estimator.n_clusters_, np.arange(len(labels))
+    known = np.column_stack([estimator.membership_, np.full(len(estimator.labels_), 2.0)])
+    sure = np.array(predictor.memberships(estimator._validated_new(X), known, estimator.affinity_matrix_))
+    near = (sure[:, k] - 1 / k) / (2 - 1 / k)
+    confidence, sure[rows, labels] = sure[rows, labels], -1
+    second = np.where(k > 1, sure[:, :k].argmax(axis=1), -1).tolist()
+    return found | {
+        "confidence": confidence.tolist(),
+        "second_cluster": [None if label < 0 else label for label in second],
+        "doubtful": (confidence < UNSURE).tolist(),
+        "fits_nowhere": (near < 1 - _NEARLY).tolist(),
+    }
 
 
 def _read(inputs: Inputs, known: ModelReading, given: dict[str, Any]) -> Dataset:
@@ -90,12 +127,18 @@ def _read(inputs: Inputs, known: ModelReading, given: dict[str, Any]) -> Dataset
     return data
 
 
-def _say(title: str, labels: list[int], data: Dataset, output: Path | None) -> None:
+def _say(title: str, labels: list[int], data: Dataset, columns: dict[str, Any], output: Path | None) -> None:
     tell(f"{title}: {counted(len(labels), 'point')} in {counted(len(set(labels)), 'cluster')}")
     tell(f"points in each cluster: {sizes_of(labels)}")
-    if data.y is not None:
+    if data.y is not None and (data.y >= 0).any():
+        import numpy as np
+
         from subspaces.metrics import score_table
 
-        typer.echo(f"\n{score_table(data.y, {'predicted': labels})}\n")
+        known = data.y >= 0
+        typer.echo(f"\n{score_table(data.y[known], {'predicted': np.asarray(labels)[known]})}\n")
+    if "fits_nowhere" in columns:
+        doubtful, nowhere = (sum(columns[name]) for name in ("doubtful", "fits_nowhere"))
+        tell(f"{doubtful} doubtful; {counted(nowhere, 'fits', 'fit')} nowhere: unlike all points of the model")
     tell(*(f"note: {note}" for note in data.notes))
     tell("no file written; -o labels.csv saves the labels" if output is None else f"labels written to {output}")

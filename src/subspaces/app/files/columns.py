@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.dataset import Dataset, Request, settle_missing
-from subspaces.app.files.text import MISSING
+from subspaces.app.files.cells import MISSING, have_units, is_date
+from subspaces.app.files.dataset import Dataset, Original, Request, settle_missing, whole_numbers
 from subspaces.utils.column_names import IDS, LABEL_NAMES, is_id, last_word
 from subspaces.utils.files import FileError, argument, printable, quoted
 from subspaces.utils.spelling import counted
@@ -26,13 +26,20 @@ NUMBERINGS |= {"patient", "subject", "participant", "sample", "specimen", "anima
 """Last word of a name that identifiers may have: whole numbers below it are left out if all differ."""
 
 _COUNTED, _MANY = 8, 20  # rows from which equal steps, and different numbers in a narrow range, are no accident
-_TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s?([AaPp][Mm]|Z|[+-]\d{2}:?\d{2})?"
-_DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})"
-_MONTH = r"\d{1,2}[ .-]+[^\W\d_]{3,9}[ .,-]+(\d{2}|\d{4})|[^\W\d_]{3,9}\.? \d{1,2},? \d{4}"
-_DATE = re.compile(rf"({_DAY}|{_MONTH})([T ,]+{_TIME})?|{_TIME}")
-
-CLASS_NAMES = ("species", "kind", "type", "group", "category", "variety", "diagnosis")
-"""More names of columns of text that are probably the classes."""
+CLASS_NAMES = {
+    *LABEL_NAMES,
+    "species",
+    "kind",
+    "type",
+    "group",
+    "category",
+    "variety",
+    "diagnosis",
+    "cultivar",
+    "breed",
+}
+CLASS_NAMES |= {"strain", "genotype", "tissue", "disease", "outcome", "art", "sorte", "gruppe", "klasse", "espèce"}
+"""Words in names of columns of text that are probably the classes."""
 
 ROW_NAMES = ("", "__index_level_0__")
 """Names of the column of row names that pandas and R write unasked (CSV; Parquet)."""
@@ -58,8 +65,14 @@ class Columns:
     must_differ: bool
 
 
-def choose_columns(path: Path, names: Sequence[str], request: Request, texts: Mapping[int, Sequence[str]]) -> Columns:
-    """Give every column its part; `texts` maps columns that hold text to their first cells.
+def choose_columns(
+    path: Path,
+    names: Sequence[str],
+    request: Request,
+    texts: Mapping[int, Sequence[str]],
+    empty: Collection[int] = (),
+) -> Columns:
+    """Give every column its part; `texts` maps columns that hold text to their first cells, `empty` hold nothing.
 
     Left out unasked are dates, texts that are all different or called ids, and the row names that pandas and R write
     (an unnamed column, ``__index_level_0__`` in Parquet). The first of the latter two whose cells differ is the id.
@@ -68,8 +81,9 @@ def choose_columns(path: Path, names: Sequence[str], request: Request, texts: Ma
     id_ = None if request.id is None else find_column(path, names, request.id, "id")
     given = {find_column(path, names, name, "ignore") for name in request.ignore} | {label, id_}
     free = [j for j in range(len(names)) if j not in given and names[j] not in (request.keep or ())]
-    row_names = [j for j in free if names[j] in ROW_NAMES and j in (0, len(names) - 1)][: len(names) > 1]
-    found = dict.fromkeys(row_names, "row names")
+    ends = [j for j in (0, len(names) - 1) if j in free and j not in empty]
+    row_names = [j for j in ends if names[j] in ROW_NAMES][: len(names) > 1]
+    found = dict.fromkeys(row_names, "row names") | {j: "empty" for j in free if j in empty}
     found |= {j: kind for j in free if j in texts and (kind := kind_of_texts(names[j], texts[j])) and j not in found}
     features, notes = [j for j in range(len(names)) if j not in given], []
     if request.columns is not None:
@@ -88,12 +102,15 @@ def choose_columns(path: Path, names: Sequence[str], request: Request, texts: Ma
     must_differ = id_ is None and not row_names and bool(differing)
     if id_ is None:
         id_ = next(iter([*row_names, *differing, *(j for j in ids if j not in texts)]), None)
+    if same := sorted({names[j] for j in features if names[j] and list(names).count(names[j]) > 1}):
+        notes.append(f"several columns are called {quoted(same, 4)}; their order tells them apart")
     for i in features:
         if label is None and names[i].lower() in LABEL_NAMES:
             how = f"{argument('label', names[i])} would score against it"
             notes.append(f"column '{printable(names[i])}' is clustered like the others; {how}")
     rest = {j: texts[j] for j in features if j in texts}
-    left_out = tuple((names[j], found[j]) for j in sorted(found, key=lambda j: (j != id_, j)))
+    known = [j for j in found if names[j] or found[j] != "empty"]
+    left_out = tuple((names[j], found[j]) for j in sorted(known, key=lambda j: (j != id_, j)))
     return Columns(features, label, id_, tuple(notes), rest, left_out, must_differ)
 
 
@@ -149,7 +166,7 @@ def text_remedy(found: Mapping[str, Sequence[str]], request: Request) -> dict[st
     left = list(found)
     remedy: dict[str, Any] = {}
     if request.label is None:
-        named = [name for name in left if name.lower() in (*LABEL_NAMES, *CLASS_NAMES)]
+        named = [name for name in left if CLASS_NAMES & set(re.findall(r"[^\W\d_]+", name.lower()))]
         fewest = min(named or left, key=lambda name: len(set(found[name])))
         if 2 * len(set(found[fewest])) <= len(found[fewest]) or fewest in named:
             remedy["label"] = fewest
@@ -166,6 +183,9 @@ def text_trouble(
     """
     remedy = {} if request.columns is not None else text_remedy(found, request)
     names = list(found)
+    if measured := [name for name in names if have_units(found[name])]:
+        problem = f"'{printable(found[measured[0]][0])}' is a number with its unit; write the unit into the first line"
+        raise FileError(path, f"{problem} and numbers alone below it", line=line, column=measured[0])
     if len(names) == 1:
         how = f"use {keep_out(names[0])} to keep the column out of the points" if remedy else "correct the column"
         problem = f"'{printable(first)}' is not a number; {how}"
@@ -187,8 +207,10 @@ def kind_of_texts(name: str, cells: Sequence[str]) -> str:
     ('id', '')
     """
     known = [cell for cell in cells if cell.lower() not in MISSING]
-    if known and all(map(_DATE.fullmatch, known)):
+    if known and all(map(is_date, known)):
         return "date"
+    if have_units(known):
+        return ""
     return "id" if FEW <= len(cells) == len(set(cells)) or is_id(name) else ""
 
 
@@ -197,13 +219,27 @@ def is_id_name(name: str) -> bool:
     return last_word(name) in IDS | NUMBERINGS or name.strip().lower() == "index"
 
 
-def settled(
-    data: Dataset, names: Sequence[str], request: Request, row_name: Callable[[int], str], cell: str = ""
+def dataset_of_columns(
+    data: Dataset, columns: Columns, request: Request, cell: str = "", is_named: bool = True
 ) -> Dataset:
-    """Return the data without columns that are identifiers and without missing values; see `settle_missing`."""
-    data = _without_ids(data, names, request)
-    names, can_ignore = data.feature_names or names, request.columns is None
-    return settle_missing(data, request.missing, row_name, names, cell, can_ignore)
+    """Return the data with their names and ids, without columns that are identifiers and without missing values.
+
+    `cell` is the text of the first missing value; without `is_named` the columns are known by their order only.
+    """
+    assert data.columns is not None
+    names, lines, ids = data.columns.names, data.lines, None
+    features = [names[j] for j in columns.features]
+    if columns.id is not None:
+        first = None if lines is None else int(lines[0])
+        ids = settle_ids(
+            data.source, names[columns.id], data.columns.cells(names[columns.id], columns.id), columns, request, first
+        )
+    notes = (*data.notes, *columns.notes)
+    data = replace(data, ids=ids, left_out=columns.left_out, notes=notes, feature_names=features if is_named else None)
+    data = _without_ids(data, features, request)
+    features, can_ignore = data.feature_names or features, request.columns is None
+    row_name = (lambda i: f"row {i}") if lines is None else (lambda i: f"line {lines[i]}")
+    return settle_missing(data, request.missing, row_name, features, cell, can_ignore)
 
 
 def _without_ids(data: Dataset, names: Sequence[str], request: Request) -> Dataset:
@@ -213,34 +249,42 @@ def _without_ids(data: Dataset, names: Sequence[str], request: Request) -> Datas
     nothing else does. Columns that were asked for stay, and so do all where a gap means something (tracks).
     """
     kinds: dict[int, str] = {}
-    notes = list(data.notes)
+    notes, X, original = list(data.notes), data.X, data.columns
     if request.columns is None and request.keep is not None and request.missing != "keep":
         with np.errstate(invalid="ignore", over="ignore"):
-            spread = data.X.max(axis=0) - data.X.min(axis=0)
-        kinds = _kinds(data.X, names, request.keep, spread)
+            spread = X.max(axis=0) - X.min(axis=0)
+        kinds = _kinds(X, names, request.keep, spread)
+        kinds |= {
+            j: "empty"
+            for j in np.flatnonzero(np.isnan(spread)).tolist()
+            if names[j] not in request.keep and np.isnan(X[:, j]).all()
+        }
         if constant := [names[j] for j in np.flatnonzero(spread == 0).tolist() if data.n_samples > 1]:
             one = counted(len(constant), "column has", "columns have")
             notes.append(f"{one} one value only: {quoted(constant, 4)}")
-    ids = [j for j, kind in kinds.items() if kind == "id"]
-    ids = sorted(ids, key=lambda j: len(np.unique(data.X[:, j])) < data.n_samples) if len(ids) < len(names) else []
-    left_out = (*((names[j], "id") for j in ids), *data.left_out)
+    out = [j for j, kind in kinds.items() if kind in ("id", "empty")]
+    out = out if len(out) < len(names) else []
+    ids = sorted((j for j in out if kinds[j] == "id"), key=lambda j: len(np.unique(X[:, j])) < data.n_samples)
+    left_out = (*((names[j], "id") for j in ids), *data.left_out, *((names[j], "empty") for j in out if j not in ids))
     left_out = left_out if data.ids is None else left_out[len(ids) :] + left_out[: len(ids)]  # first what names rows
     if left_out:
         shown = ", ".join(f"{printable(name) or 'the unnamed column'} ({kind})" for name, kind in left_out)
         how = f"; {argument('keep', [names[ids[0]]])} uses it all the same" if ids else ""
         notes.append(f"left out: {shown}{how}")
-    unsure = [names[j] for j in kinds if j not in ids]
+    unsure = [names[j] for j in kinds if j not in out]
     if unsure and 2 * len(unsure) <= len(names):  # else they are measurements
         is_id = "is an id" if len(unsure) == 1 else "are ids"
         notes.append(f"if {quoted(unsure, 4)} {is_id}, leave out with {argument('ignore', unsure[:4])}")
     data = replace(data, notes=tuple(notes), left_out=left_out)
-    if not ids:
+    if not out or original is None:
         return data
-    first = data.X[:, ids[0]]
-    if data.ids is None and np.isfinite(first).all() and len(np.unique(first)) == len(first):
-        data = replace(data, ids=first.astype(np.int64).tolist())
-    kept = np.setdiff1d(np.arange(len(names)), ids)
-    return replace(data, X=np.ascontiguousarray(data.X[:, kept]), feature_names=[names[j] for j in kept])
+    if ids and data.ids is None and np.isfinite(X[:, ids[0]]).all() and len(np.unique(X[:, ids[0]])) == len(X):
+        data = replace(data, ids=X[:, ids[0]].astype(np.int64).tolist())
+    kept = np.setdiff1d(np.arange(len(names)), out)
+    places, numbers = original.places, np.ascontiguousarray(X[:, kept])
+    others = {**original.others, **{places[j]: whole_numbers(X[:, j]).tolist() for j in out}}
+    rest = Original(original.names, numbers, [places[j] for j in kept], others)
+    return replace(data, X=numbers, feature_names=[names[j] for j in kept], columns=rest)
 
 
 def _kinds(X: Array, names: Sequence[str], keep: Sequence[str], spread: Array) -> dict[int, str]:

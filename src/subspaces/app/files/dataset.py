@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from subspaces.utils.types import Array, Data, Labels
 MISSING_RULES = ("error", "drop", "mean", "median")
 """Treatments of missing values that a caller may ask for."""
 
+_NUMBER = r"-?(0|[1-9]\d{0,14})(\.\d+)?"  # as which a text loses nothing
 _SHOWN = 4  # rows and columns that an error lists
 
 
@@ -42,6 +44,51 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Original:
+    """All columns of a table as they stand in it, before gaps are filled in.
+
+    Attributes
+    ----------
+    names : names of all columns
+    numbers : the features
+    places : place of each feature among all columns
+    others : cells of the other columns by their places
+    """
+
+    names: list[str]
+    numbers: Array
+    places: list[int]
+    others: Mapping[int, Sequence[Any]]
+
+    def cells(self, name: str, j: int) -> Any:
+        """Return the cells of a column by its name, best at place `j`; empty cells where there is none."""
+        if self.names[j : j + 1] != [name]:
+            j = self.names.index(name) if name in self.names else -1
+        if j in self.places:
+            return self.numbers[:, self.places.index(j)].tolist()
+        return self.others.get(j, [None] * len(self.numbers))
+
+    def below(self, others: Sequence[Original], numbers: Array) -> Original:
+        """Return these columns with those of more files below, by their names; `numbers` are the features of all."""
+        rest = {j: [cell for part in (self, *others) for cell in part.cells(self.names[j], j)] for j in self.others}
+        return Original(self.names, numbers, self.places, rest)
+
+    def frame(self) -> Any:
+        """Return a pandas.DataFrame; columns without name and content are not in it."""
+        import pandas
+
+        found = dict(zip(self.places, self.numbers.T, strict=True))
+        for j, cells in self.others.items():
+            column = pandas.Series(cells, dtype=object).replace("", None)
+            if column.notna().any() or self.names[j]:
+                texts = column.dropna().astype(str)
+                found[j] = column.astype(float) if texts.str.fullmatch(_NUMBER).all() else column
+        frame = pandas.DataFrame({j: found[j] for j in sorted(found)})
+        whole = frame.convert_dtypes(infer_objects=False, convert_string=False, convert_floating=False)
+        return whole.set_axis([self.names[j] for j in whole.columns], axis=1)
+
+
+@dataclass(frozen=True)
 class Dataset:
     """Samples read from a file.
 
@@ -49,7 +96,7 @@ class Dataset:
     ----------
     X : array of shape (n_samples, n_features), rows as in the file; CSR where the file is sparse
     source : the file
-    y : class of each sample as an index into `classes`; None when no label was named
+    y : class of each sample as an index into `classes`, −1 where its cell is empty; None when no label was named
     classes : the labels as written in the file
     ids : identifier of each sample, when the file has one and it was named
     feature_names : names of the columns of `X`, when the file has names
@@ -63,7 +110,9 @@ class Dataset:
     texts : the text of each sample, where vectors are made of texts; `X` has no columns before they are
     features : the extractor that made those vectors (:class:`subspaces.app.features.Extractor`), or None
     lines : line of the file that each row stands on, counted from 1 as editors do (text tables and workbooks)
-    left_out : names of columns that were left out unasked, each with its kind: "id", "date" or "row names"
+    left_out : names of columns that were left out unasked, each with its kind: "id", "date" or "row names" or "empty"
+    units : unit of a column by its name, where the file has a row of units
+    columns : all columns of a table as they stand in the file; `original` shows them
     """
 
     X: Data
@@ -83,6 +132,13 @@ class Dataset:
     features: Any = None
     lines: Labels | None = None
     left_out: tuple[tuple[str, str], ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
+    columns: Original | None = None
+
+    @property
+    def original(self) -> Any:
+        """Return all columns and rows of the table in a pandas.DataFrame, those left out included; None of no table."""
+        return None if self.columns is None else self.columns.frame()
 
     @property
     def n_samples(self) -> int:
@@ -120,8 +176,14 @@ class Dataset:
 
 def check_there(path: Path) -> None:
     """Refuse a name that is none of a file or folder."""
-    if not path.exists():
-        raise FileError(path, "no such file; check the name and the folder")
+    if path.exists():
+        return
+    if not path.parent.is_dir():
+        raise FileError(path, "no such file: its folder does not exist; check the name of the folder")
+    there = {other.name.casefold(): other.name for other in path.parent.iterdir()}
+    near = get_close_matches(path.name.casefold(), there, n=1)
+    hint = f"; did you mean '{printable(there[near[0]])}'?" if near else "; check the name and the folder"
+    raise FileError(path, f"no such file{hint}")
 
 
 def imported(path: Path, module: str, what: str, extra: str = "app", instead: str = "") -> Any:
@@ -169,12 +231,14 @@ def whole_numbers(values: Array) -> Array:
 
 
 def encode(path: Path, labels: Array, name: str) -> tuple[Labels, list[str]]:
-    """Return labels as indices into the sorted list of their names."""
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        problem = f"the label of row {int(np.argmax(np.isnan(labels)))} is missing (NaN); fill it in or name no label"
-        raise FileError(path, problem, column=name)
-    classes, codes = np.unique(whole_numbers(labels), return_inverse=True)
-    return codes.reshape(-1).astype(np.intp, copy=False), [str(name) for name in classes.tolist()]
+    """Return labels as indices into the sorted list of their names, −1 where there is none (NaN)."""
+    labels = labels.reshape(-1)
+    known = ~np.isnan(labels) if labels.dtype.kind == "f" else np.ones(len(labels), dtype=bool)
+    if not known.any():
+        raise FileError(path, "missing label, in every row; fill in some, or name no label", column=name)
+    codes = np.full(len(labels), -1, dtype=np.intp)
+    classes, codes[known] = np.unique(whole_numbers(labels[known]), return_inverse=True)
+    return codes, [str(name) for name in classes.tolist()]
 
 
 def settle_missing(
@@ -204,8 +268,9 @@ def settle_missing(
     missing = np.isnan(data.X)
     rows, columns = np.flatnonzero(missing.any(axis=1)), np.flatnonzero(missing.any(axis=0))
     if how == "error":
+        rule = {"missing": "drop" if 4 * len(rows) <= len(data.X) else "median"}
         or_else = f", or leave out the column ({argument('ignore')})" if can_ignore else ""
-        raise FileError(data.source, _report(missing, rows, columns, row_name, names, cell) + or_else)
+        raise FileError(data.source, _report(missing, rows, columns, row_name, names, cell) + or_else, remedy=rule)
     counts = ", ".join(f"'{printable(names[j])}' {int(missing[:, j].sum())}" for j in columns[:_SHOWN])
     more = f" and {counted(len(columns) - _SHOWN, 'more column')}" if len(columns) > _SHOWN else ""
     where = f"{counted(int(missing.sum()), 'value was', 'values were')} missing ({counts}{more})"

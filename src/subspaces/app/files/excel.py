@@ -1,4 +1,4 @@
-"""Workbooks (``.xlsx``) by calamine: stored values only, no formula is ever computed, no macro opened."""
+"""Workbooks (``.xlsx``, ``.ods``) by calamine: stored values only, no formula is ever computed, no macro opened."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
+from subspaces.app.files.cells import find_decimal, is_unsure, kind_of, number_of
 from subspaces.app.files.dataset import Dataset, Request, imported
 from subspaces.app.files.tables import dataset_from_rows
 from subspaces.app.files.text import Layout, Row, check_ratio
@@ -19,60 +21,96 @@ from subspaces.utils.spelling import counted
 
 _ELEMENT, _CELL = 64, 128  # bytes of an element of texts and styles, and of a cell of the rectangle that is read
 _CHUNK = 2**16
+_CONTAINER = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def read_xlsx(path: Path, request: Request) -> Dataset:
     """Read a sheet of a workbook: the one that `request.array` names, else the first that is not empty."""
     with open_sheet(path, request) as (rows, layout):
-        return dataset_from_rows(path, request, rows, layout)
+        data = dataset_from_rows(path, request, rows, layout)
+        if layout.has_formulas and (empty := [name for name, kind in data.left_out if kind == "empty"]):
+            raise FileError(path, f"every value of {quoted(empty)} is missing")
+        return data
 
 
 @contextmanager
 def open_sheet(path: Path, request: Request) -> Iterator[tuple[Iterator[Row], Layout]]:
     """Open the rows of a sheet, with its layout."""
     calamine = imported(path, "python_calamine", "reading workbooks", instead=" (or save the sheet as CSV)")
+    _check_plain(path)
     unstored = _scan(path, request.max_bytes)
-    note, book = "", calamine.CalamineWorkbook.from_path(path)
+    notes: tuple[str, ...] = ()
+    book = calamine.CalamineWorkbook.from_path(path)
     try:
         names = [sheet.name for sheet in book.sheets_metadata if "work" in str(sheet.typ).lower()]
         name, rows = _choose(path, book, names, request)
         if len(names) > 1:
-            other = argument("array", next(other for other in names if other != name))
-            note = f"of {len(names)} sheets, '{printable(name)}' was read; {other} would read another"
-        yield _rows(rows), Layout(notes=(note,) if note else (), is_sheet=True)
+            other = argument("sheet", next(other for other in names if other != name))
+            notes = (f"of {len(names)} sheets, '{printable(name)}' was read; {other} would read another",)
+        texts = [[value for value in row if isinstance(value, str)] for row in rows]
+        sign = request.decimal or find_decimal(texts)
+        if request.decimal is None and any(
+            "," in text and kind_of(text, sign) == "number" for row in texts for text in row
+        ):
+            notes += ("some numbers are written as text with decimal commas or thousands separators",)
+        yield _rows(rows, sign), Layout(notes=notes, is_sheet=True, has_formulas=bool(unstored))
     except FileError as error:
         problem = error.problem
         if unstored and "missing" in problem:
             formulas = counted(len(unstored), "formula has", "formulas have")
             why = f"{formulas} no stored result, the first in cell {printable(unstored[0])}"
             problem += f" ({why}; open the workbook in a spreadsheet program and save it)"
-        if request.array is None and note:
-            problem = f"{problem}; {note}"
+        if request.array is None and notes:
+            problem = f"{problem}; {notes[0]}"
         raise error.saying(problem) from None
     finally:
         book.close()
 
 
+def _check_plain(path: Path) -> None:
+    """Refuse what Excel wrote in its old container: workbooks with a password, and those of before 2007."""
+    with path.open("rb") as stream:
+        if stream.read(8) != _CONTAINER:
+            return
+        stream.seek(0)
+        is_locked = any(
+            "EncryptedPackage".encode("utf-16-le") in block for block in iter(partial(stream.read, 2**20), b"")
+        )
+    what = "protected by a password; save it without one" if is_locked else "of the old kind (.xls); save it as .xlsx"
+    raise FileError(path, f"the workbook is {what} (in Excel: File, Save As), or save the sheet as .csv")
+
+
 def _choose(path: Path, book: Any, names: list[str], request: Request) -> tuple[str, list[list[Any]]]:
+    """Return the sheet that was asked for, else the first with at least a quarter of the numbers of any."""
     if request.array is not None and request.array not in names:
-        problem = f"{argument('array')} '{printable(request.array)}' is not a sheet"
+        problem = f"{argument('sheet')} '{printable(request.array)}' is not a sheet"
         raise FileError(path, f"{problem}; the workbook has {quoted(names)}")
+    best, chosen, found = 0, "", list[list[Any]]()
     for name in names if request.array is None else [request.array]:
         rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
-        if any(value != "" for row in rows for value in row):
-            return name, rows
-    raise FileError(path, "the workbook is empty; it needs a sheet with one line per point")
+        size = sum(1 + 1000 * (type(value) in (int, float)) for row in rows for value in row if value != "")
+        if size > 4 * best:
+            chosen, found = name, rows
+        best = max(best, size)
+    if not best:
+        raise FileError(path, "the workbook is empty; it needs a sheet with one line per point")
+    return chosen, found
 
 
-def _rows(rows: list[list[Any]]) -> Iterator[Row]:
-    """Yield the cells of every row that is not empty, as text, with its number."""
+def _rows(rows: list[list[Any]], sign: str) -> Iterator[Row]:
+    """Yield the cells of every row that is not empty, as text, with its number; numbers among texts with a point."""
     for number, row in enumerate(rows, start=1):
         if any(value != "" for value in row):
-            yield number, [_text(value) for value in row]
+            yield number, [_text(value, sign) for value in row]
 
 
-def _text(value: Any) -> str:
-    """Return a value as a text file would hold it."""
+def _text(value: Any, sign: str) -> str:
+    """Return a value as a text file would hold it; `sign` is the decimal sign in numbers that are stored as texts."""
+    if isinstance(value, str) and ("," in value or "." in value):
+        if kind_of(value, sign) == "number":
+            number = number_of(value, sign)
+            return repr(number) if "," in value or number != number_of(value) else value
+        return value.replace(".", ",") if is_unsure(value, sign) else value  # a point would be taken for a decimal one
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, float):
@@ -142,6 +180,14 @@ class _Part:
                 for letter in place[1].upper():
                     self.column = 26 * self.column + ord(letter) - 64
             self.bottom, self.right = max(self.bottom, self.row), max(self.right, self.column)
+        elif self.inside in ("table", "table-row", "table-cell"):  # of OpenDocument, where many may be written as one
+            times = next((int(n) for key, n in attributes.items() if key.endswith("-repeated") and n.isdigit()), 1)
+            if self.inside == "table-cell":
+                self.column += times
+                if any(key.endswith("value-type") for key in attributes):
+                    self.bottom, self.right = max(self.bottom, self.row), max(self.right, self.column)
+            else:
+                self.row, self.column = self.row + times if self.inside == "table-row" else 0, 0
         elif not self.row:
             self.n_elements += 1
         self.has_formula |= self.inside == "f"

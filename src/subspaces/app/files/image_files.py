@@ -137,7 +137,7 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
         images = list(_headers(folder, files, skipped, request.max_bytes, step))
     if len(images) < request.min_images:
         raise _too_few(folder, len(images), skipped, request)
-    size, how = _chosen_size(images, request.image_size)
+    size = request.image_size or common_size([(image.height, image.width) for image in images])
     shape = (*size, 3) if request.color else size
     check_size(folder, len(images) * math.prod(shape) * 4, request.max_bytes)
     X = np.empty((len(images), math.prod(shape)), dtype=np.float32)
@@ -153,6 +153,8 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
             step()
     if len(kept) < request.min_images:
         raise _too_few(folder, len(kept), skipped, request)
+    known = set(kept)
+    how = _told_size([image for image in images if image.name in known], size, request.image_size is not None)
     how += ", in colour" if request.color else f", in grey ({argument('color', True)} keeps colours)"
     y, classes, by_folder = _classes(folder, kept, request.label)
     notes, left_out = (how, *by_folder, *_told_skipped(skipped)), tuple(sorted(skipped))
@@ -320,19 +322,16 @@ def common_size(sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
     return max(1, round(math.sqrt(_USUAL * ratio))), max(1, round(math.sqrt(_USUAL / ratio)))
 
 
-def _chosen_size(images: list[_ImageFile], wanted: tuple[int, int] | None) -> tuple[tuple[int, int], str]:
-    """Return height and width for all, as asked or by `common_size`, and a note."""
+def _told_size(images: list[_ImageFile], size: tuple[int, int], is_asked: bool) -> str:
+    """Describe what was done with the sizes of images."""
     sizes = {(image.height, image.width) for image in images}
     n = counted(len(images), "image")
-    size = wanted or common_size([(image.height, image.width) for image in images])
-    if wanted is None and sizes == {size}:
-        return size, f"{n} of {size[0]} x {size[1]} pixels, used as they are"
-    ratios = [image.height / image.width for image in images]
-    cut = sum(not 0.9 < ratio * size[1] / size[0] < 1.1 for ratio in ratios)
+    if not is_asked and sizes == {size}:
+        return f"{n} of {size[0]} x {size[1]} pixels, used as they are"
+    cut = sum(not 0.9 < image.height / image.width * size[1] / size[0] < 1.1 for image in images)
     middle = f"; {counted(cut, 'of another shape was', 'of another shape were')} cut to the middle" if cut else ""
-    why = "" if wanted is not None else f" ({argument('image_size')} sets it)"
-    found = f"{n} of {counted(len(sizes), 'size')}"
-    return size, f"{found} reduced to {size[0]} x {size[1]} pixels{why}{middle}"
+    why = "" if is_asked else f" ({argument('image_size')} sets it)"
+    return f"{n} of {counted(len(sizes), 'size')} reduced to {size[0]} x {size[1]} pixels{why}{middle}"
 
 
 def _told_skipped(skipped: list[tuple[str, str]]) -> list[str]:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from subspaces.app.files.arrays import read_vector
+from subspaces.app.files.cells import kind_of
 from subspaces.app.files.dataset import Request, told_in_one_line
 from subspaces.app.files.excel import open_sheet
 from subspaces.app.files.parquet import read_columns
-from subspaces.app.files.text import SEPARATORS, Layout, Row, kind_of, open_text
+from subspaces.app.files.text import SEPARATORS, Layout, Row, open_text
 from subspaces.utils.files import FileError, check_size, printable, quoted
 from subspaces.utils.memory import available_bytes
 

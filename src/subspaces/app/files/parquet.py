@@ -1,9 +1,9 @@
-"""Parquet by pyarrow, batch by batch into one array."""
+"""Parquet by pyarrow, batch by batch into one array, and Stata by pandas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,71 +12,102 @@ import numpy as np
 from subspaces.app.files.columns import (
     Columns,
     choose_columns,
+    dataset_of_columns,
     find_column,
     keep_out,
-    settle_ids,
-    settled,
     text_trouble,
 )
-from subspaces.app.files.dataset import Dataset, Request, encode, imported
+from subspaces.app.files.dataset import Dataset, Original, Request, encode, imported
 from subspaces.app.files.tables import TEXT_BYTES, dataset_of_texts
 from subspaces.app.files.text import SAMPLE, SAMPLE_CHARACTERS
 from subspaces.utils.files import FileError, check_size, printable
 from subspaces.utils.types import Array
 
+_COPIES = 6  # of a file of Stata while it is read
 _A_DATE = "2000-01-01"  # stands for the cells of a column of dates
 
 
+@dataclass(frozen=True)
+class _Source:
+    """Columns of a file: their types, the number of rows, and a function that yields batches of some of them."""
+
+    schema: Any
+    n_rows: int
+    batches: Callable[[list[str], int], Iterator[Any]]
+
+
 def read_parquet(path: Path, request: Request) -> Dataset:
-    """Read a table of numeric columns."""
-    schema = _schema(path)
-    if len(set(schema.names)) < len(schema.names):
+    """Read a table of Parquet or Stata."""
+    source = _open(path, request.max_bytes)
+    names = list(source.schema.names)
+    if len(set(names)) < len(names):
         raise FileError(path, "two columns have the same name; give every column its own")
+    if source.n_rows == 0:
+        raise FileError(path, "the table has no rows")
     if request.text is not None:
-        return _texts(path, schema, request)
-    columns = _choose(path, schema, request)
-    names = list(schema.names)
+        return _texts(path, source, request)
+    columns = _choose(path, source, request)
     features = [names[i] for i in columns.features]
-    beside = {part: names[i] for part, i in (("label", columns.label), ("id", columns.id)) if i is not None}
-    X, found = _values(path, schema, features, list(beside.values()), request.max_bytes)
-    y, classes, ids = None, None, None
-    if "label" in beside:
-        labels = found[beside["label"]]
-        _check_complete(path, beside["label"], labels)
+    beside = [name for name in names if name not in features and not _is_nested(source.schema.field(name).type)]
+    X, found = _values(path, source, features, beside, request.max_bytes)
+    original = Original(names, X, columns.features, {names.index(name): cells for name, cells in found.items()})
+    data = Dataset(X, path, columns=original)
+    if columns.label is not None:
+        labels = found[names[columns.label]]
+        known = np.array([label is not None and label == label for label in labels], dtype=bool)
+        told = [label for label, is_known in zip(labels, known.tolist(), strict=True) if is_known]
         # as objects: an array of texts would have room for the longest in every row
-        is_text = any(isinstance(label, str | bytes) for label in labels)
-        y, classes = encode(path, np.asarray(labels, dtype=object if is_text else None), beside["label"])
-    if "id" in beside:
-        ids = settle_ids(path, beside["id"], found[beside["id"]], columns, request)
-    data = Dataset(X, path, y=y, classes=classes, ids=ids, feature_names=features, notes=columns.notes)
-    return settled(replace(data, left_out=columns.left_out), features, request, lambda i: f"row {i}")
+        is_text = any(isinstance(label, str | bytes) for label in told)
+        y = np.full(len(labels), -1)
+        y[known], classes = encode(path, np.asarray(told, dtype=object if is_text else None), names[columns.label])
+        data = replace(data, y=y, classes=classes)
+    return dataset_of_columns(data, columns, request)
 
 
 def read_columns(path: Path, wanted: Sequence[str], max_bytes: int) -> dict[str, list[Any]]:
     """Return those of the columns that are there, as lists with None where a value is missing."""
-    schema = _schema(path)
-    names = [name for name in schema.names if name in wanted]
-    if not names:
-        return {name: [] for name in schema.names}
-    return _values(path, schema, [], names, max_bytes)[1]
+    source = _open(path, max_bytes)
+    names = [name for name in source.schema.names if name in wanted]
+    return _values(path, source, [], names, max_bytes)[1] if names else {name: [] for name in source.schema.names}
 
 
-def _schema(path: Path) -> Any:
-    parquet = imported(path, "pyarrow.parquet", "reading Parquet", instead=" (or save the table as CSV)")
+def _open(path: Path, max_bytes: int) -> _Source:
+    parquet = imported(path, "pyarrow.parquet", "reading this file", instead=" (or save the table as CSV)")
+    if path.suffix.lower() == ".dta":
+        import pandas
+        import pyarrow
+
+        check_size(path, _COPIES * path.stat().st_size, max_bytes)
+        table = pyarrow.Table.from_pandas(pandas.read_stata(path), preserve_index=False)
+        return _Source(
+            table.schema, table.num_rows, lambda names, size: iter(table.select(names).to_batches(max_chunksize=size))
+        )
     with parquet.ParquetFile(path) as file:
-        return file.schema_arrow
+        schema, n_rows = file.schema_arrow, file.metadata.num_rows
+        packed = sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups))
+
+    def batches(names: list[str], size: int) -> Iterator[Any]:
+        """Yield batches; texts stay packed, each different one once: a kilobyte may unpack to gigabytes."""
+        check_size(path, packed, max_bytes, "unpacks to")
+        texts = [name for name in names if _is_text(schema.field(name).type)]
+        with parquet.ParquetFile(path, read_dictionary=texts) as file:
+            yield from file.iter_batches(batch_size=size, columns=names)
+
+    return _Source(schema, n_rows, batches)
 
 
-def _texts(path: Path, schema: Any, request: Request) -> Dataset:
+def _texts(path: Path, source: _Source, request: Request) -> Dataset:
     """Read a column of texts, with label and identifier."""
-    wanted = {"text": request.text, "label": request.label, "id": request.id}
+    wanted, names = {"text": request.text, "label": request.label, "id": request.id}, list(source.schema.names)
     named = {part: name for part, name in wanted.items() if name is not None}
     for part, name in named.items():
-        find_column(path, schema.names, name, part)
-    columns = read_columns(path, list(named.values()), request.max_bytes)
+        find_column(path, names, name, part)
+    kept = [name for name in names if not _is_nested(source.schema.field(name).type)]
+    columns = _values(path, source, [], kept, request.max_bytes)[1]
     for part, name in named.items():
         _check_complete(path, name, [cell if part != "text" or str(cell).strip() else None for cell in columns[name]])
-    return dataset_of_texts(path, request, {part: list(map(str, columns[name])) for part, name in named.items()})
+    data = dataset_of_texts(path, request, {part: list(map(str, columns[name])) for part, name in named.items()})
+    return replace(data, columns=Original(names, data.X, [], {names.index(name): columns[name] for name in columns}))
 
 
 def _check_complete(path: Path, name: str, cells: list[Any]) -> None:
@@ -84,13 +115,14 @@ def _check_complete(path: Path, name: str, cells: list[Any]) -> None:
         raise FileError(path, f"row {cells.index(None)} is missing; fill it in or leave out the row", column=name)
 
 
-def _choose(path: Path, schema: Any, request: Request) -> Columns:
+def _choose(path: Path, source: _Source, request: Request) -> Columns:
     """Give every column its part; refuse columns of text or other types among the features."""
     import pyarrow.types as types
 
+    schema = source.schema
     given = {request.label, request.id, *request.ignore}
     free = {i: schema.field(i).type for i, name in enumerate(schema.names) if name not in given}
-    texts = _first_texts(path, schema, [i for i, kind in free.items() if _is_text(kind)], request.max_bytes)
+    texts = _first_texts(source, [i for i, kind in free.items() if _is_text(kind)])
     texts |= {i: [_A_DATE] for i, kind in free.items() if types.is_temporal(kind)}
     columns = choose_columns(path, schema.names, request, texts)
     if columns.texts:
@@ -104,16 +136,16 @@ def _choose(path: Path, schema: Any, request: Request) -> Columns:
         if i in columns.features and not any(is_kind(field.type) for is_kind in numeric):
             remedy = f"not numbers; use {keep_out(field.name)} to keep it out of the points"
             raise FileError(path, f"of type {printable(field.type)}, {remedy}", column=field.name)
-        if types.is_nested(field.type):
+        if _is_nested(field.type):
             problem = f"of type {printable(field.type)}; labels and identifiers are numbers or texts"
             raise FileError(path, problem, column=field.name)
     return columns
 
 
-def _first_texts(path: Path, schema: Any, positions: list[int], max_bytes: int) -> dict[int, Sequence[str]]:
+def _first_texts(source: _Source, positions: list[int]) -> dict[int, Sequence[str]]:
     """Return the first texts of columns; none of a column whose first texts are too long to look at."""
-    names = [schema.names[i] for i in positions]
-    batch = next(_batches(path, schema, names, max_bytes, SAMPLE), None)
+    names = [source.schema.names[i] for i in positions]
+    batch = next(source.batches(names, SAMPLE), None)
     found: dict[int, Sequence[str]] = dict.fromkeys(positions, ())
     for i, column in zip(positions, () if batch is None else map(batch.column, names), strict=False):
         if _text_bytes(column) < SAMPLE_CHARACTERS:
@@ -121,35 +153,20 @@ def _first_texts(path: Path, schema: Any, positions: list[int], max_bytes: int) 
     return found
 
 
-def _batches(path: Path, schema: Any, names: list[str], max_bytes: int, size: int = 2**16) -> Iterator[Any]:
-    """Yield batches of columns; texts stay packed, each different one once: a kilobyte may unpack to gigabytes."""
-    import pyarrow.parquet
-
-    texts = [name for name in names if _is_text(schema.field(name).type)]
-    with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
-        packed = sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups))
-        check_size(path, packed, max_bytes, "unpacks to")
-        yield from file.iter_batches(batch_size=size, columns=names)
-
-
 def _values(
-    path: Path, schema: Any, features: list[str], beside: list[str], max_bytes: int
+    path: Path, source: _Source, features: list[str], beside: list[str], max_bytes: int
 ) -> tuple[Array, dict[str, list[Any]]]:
     """Read the features as an array and the columns beside them as lists."""
-    import pyarrow.parquet
     import pyarrow.types as types
 
-    with pyarrow.parquet.ParquetFile(path) as file:
-        n_rows = file.metadata.num_rows
-    single = all(types.is_float32(schema.field(name).type) for name in features)  # else float64
+    n_rows = source.n_rows
+    single = all(types.is_float32(source.schema.field(name).type) for name in features)  # else float64
     dtype = np.dtype(np.float32 if single else np.float64)
-    if n_rows == 0:
-        raise FileError(path, "the table has no rows")
     check_size(path, n_rows * len(features) * dtype.itemsize, max_bytes)
     X = np.empty((n_rows if features else 0, len(features)), dtype=dtype)
     found: dict[str, list[Any]] = {name: [] for name in beside}
     start = n_bytes = 0
-    for batch in _batches(path, schema, [name for name in schema.names if name in {*features, *beside}], max_bytes):
+    for batch in source.batches([name for name in source.schema.names if name in {*features, *beside}], 2**16):
         stop = start + batch.num_rows
         for j, name in enumerate(features):
             X[start:stop, j] = _numbers(batch.column(name))
@@ -161,6 +178,12 @@ def _values(
     if start < n_rows:  # else rows that were never written to would be returned
         raise FileError(path, f"cut short: {n_rows} rows announced, {start} there; write or fetch it again")
     return X, found
+
+
+def _is_nested(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_nested(kind))
 
 
 def _is_text(kind: Any) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from subspaces.app.files.arrays import read_mat, read_npy, read_npz
 from subspaces.app.files.dataset import MISSING_RULES, Dataset, Request, check_there, told_in_one_line
@@ -34,7 +35,9 @@ READERS: dict[str, Reader] = {
     ".txt.gz": read_text,
     ".xlsx": read_xlsx,
     ".xlsm": read_xlsx,
+    ".ods": read_xlsx,
     ".parquet": read_parquet,
+    ".dta": read_parquet,
     ".npy": read_npy,
     ".npz": read_npz,
     ".mat": read_mat,
@@ -45,17 +48,17 @@ READERS: dict[str, Reader] = {
 """Reader of each suffix."""
 
 _TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
-_BOOKS, _ARRAYS = (".xlsx", ".xlsm"), (".npz", ".mat")
+_BOOKS, _ARRAYS = (".xlsx", ".xlsm", ".ods"), (".npz", ".mat")
 _FOLDER, _CELLS, _WRITINGS = "folder of images", "folder of cells", "folder of texts"
 _FOLDERS: dict[str, Reader] = {_FOLDER: read_images, _CELLS: read_10x, _WRITINGS: read_texts}
 _OPTIONS = {
     "array": (*_ARRAYS, ".h5ad", *_BOOKS),
     **dict.fromkeys(("header", "decimal"), (*_TEXT, *_BOOKS)),
-    **dict.fromkeys(("ignore", "keep", "columns"), (*_TEXT, *_BOOKS, ".parquet")),
-    "label": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, ".h5ad", _FOLDER, _WRITINGS),
-    "text": (*_TEXT, *_BOOKS, ".parquet"),
-    "id": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, ".h5ad"),
-    "missing": (*_TEXT, *_BOOKS, ".parquet", ".npy", *_ARRAYS, ".h5ad"),
+    **dict.fromkeys(("ignore", "keep", "columns"), (*_TEXT, *_BOOKS, ".parquet", ".dta")),
+    "label": (*_TEXT, *_BOOKS, ".parquet", ".dta", *_ARRAYS, ".h5ad", _FOLDER, _WRITINGS),
+    "text": (*_TEXT, *_BOOKS, ".parquet", ".dta"),
+    "id": (*_TEXT, *_BOOKS, ".parquet", ".dta", *_ARRAYS, ".h5ad"),
+    "missing": (*_TEXT, *_BOOKS, ".parquet", ".dta", ".npy", *_ARRAYS, ".h5ad"),
     **dict.fromkeys(("image_size", "color", "min_images"), (_FOLDER,)),
 }
 """Formats for which an option of `read_table` has a meaning; elsewhere it is refused, never silently dropped."""
@@ -78,6 +81,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     min_images: int = 2,
     text: str | None = None,
+    sheet: str | None = None,
 ) -> Dataset:
     """Read samples, one per row, from a table, a workbook, an array or a folder of images or texts.
 
@@ -87,8 +91,9 @@ def read_table(
     ----------
     path : path-like, list of them, or binary stream
         The file; its suffix (in any case) gives the format: ``.csv``, ``.tsv``, ``.txt`` (also packed, ``.csv.gz``),
-        ``.xlsx``, ``.parquet``, ``.npy``, ``.npz`` (also SciPy's sparse ones), ``.mat``, ``.mtx``, ``.h5ad``. A folder
-        is one of 10x Genomics, of images (PNG, JPEG, TIFF, BMP, WebP, GIF), or else of texts (``.txt``, ``.md``).
+        ``.xlsx``, ``.ods``, ``.parquet``, ``.dta``, ``.npy``, ``.npz`` (also SciPy's sparse ones), ``.mat``, ``.mtx``,
+        ``.h5ad``. A folder is one of 10x Genomics, of images (PNG, JPEG, TIFF, BMP, WebP, GIF), of texts (``.txt``,
+        ``.md``) or of tables.
         Patterns (``"photos/*.png"``) are filled in. Several tables with the same columns become one; several images
         and folders of images, too. A stream (``sys.stdin.buffer``) is a table, whose first bytes tell its format.
     label : column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`
@@ -97,7 +102,7 @@ def read_table(
     id : column or array with an identifier of each sample: kept out of `X` and returned as `ids`
     ignore : columns to leave out
     keep : columns to use although they look like identifiers, which are left out and noted; None: all that are numbers
-    array : array with the samples in a ``.npz`` or ``.mat`` file, sheet of a workbook
+    array : array with the samples in a ``.npz`` or ``.mat`` file
         By default ``X``, else the only array with two or more dimensions, else ``fea`` or ``data``. Further
         dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the samples.
     header : True if the first line of a text file holds the names of the columns; by default found from two lines
@@ -112,6 +117,7 @@ def read_table(
     min_images : fewest images that are enough
     text : column of a table with a text for each sample; the other columns are left out, and
         `X` has no columns until vectors are made of ``texts`` (:mod:`subspaces.app.features`)
+    sheet : sheet of a workbook (as `array` is); by default the first that holds many numbers
 
     Returns
     -------
@@ -127,7 +133,7 @@ def read_table(
         id=id,
         ignore=tuple(ignore),
         keep=None if keep is None else tuple(keep),
-        array=array,
+        array=sheet if array is None else array,
         header=header,
         decimal=decimal,
         max_bytes=available_bytes() if max_bytes is None else max_bytes,
@@ -152,6 +158,8 @@ def read_table(
         raise ValueError("path is an empty list; name a file.")
     for file in files:
         check_there(file)
+    if len(files) == 1 and files[0].is_dir():
+        files = _tables_in(files[0]) or files
     if len(files) == 1 and not belongs(files[0].name):
         return read_file(files[0], request)
     if not are_images(files):
@@ -177,7 +185,26 @@ def read_file(file: Path, request: Request, reader: Reader | None = None) -> Dat
         if getattr(request, option) != getattr(Request(), option) and suffix not in suffixes:
             raise FileError(file, f"{argument(option)} has no meaning for a {what} (only for {', '.join(suffixes)})")
     with told_in_one_line(file, f"not a {what}"), phase(f"Reading {printable(file.name, 40)}"):
-        return reader(file, request)
+        try:
+            return reader(file, request)
+        except FileError as error:
+            raise _tried(error, file, request, reader) from None
+
+
+def _tried(error: FileError, file: Path, request: Request, reader: Reader) -> FileError:
+    """Return the error with a remedy under which the file is read; what else it needs is added to it."""
+    remedy, given = dict[str, Any](), error.remedy
+    while given and not given.keys() & (remedy.keys() - {"ignore"}) and error.path == file:
+        remedy |= {**given, "ignore": [*remedy.get("ignore", ()), *given.get("ignore", ())]}
+        try:
+            reader(file, replace(request, **{**remedy, "ignore": (*request.ignore, *remedy["ignore"])}))
+        except FileError as other:
+            given = other.remedy
+        except Exception:  # the file is damaged further below
+            break
+        else:
+            return error.saying(error.problem, remedy={name: value for name, value in remedy.items() if value})
+    return error.saying(error.problem, remedy={})
 
 
 def _kind_of_folder(folder: Path) -> str:
@@ -187,13 +214,20 @@ def _kind_of_folder(folder: Path) -> str:
     return _WRITINGS if files_below(folder, is_text) and not files_below(folder, belongs) else _FOLDER
 
 
+def _tables_in(folder: Path) -> list[Path]:
+    """Return the tables in a folder that is none of cells, images or texts."""
+    if _kind_of_folder(folder) != _FOLDER or files_below(folder, belongs):
+        return []
+    return sorted(file for file in folder.iterdir() if suffix_of(file) in READERS and file.name[0] not in ".~")
+
+
 def has_columns(file: Path) -> bool:
     """Return True if a file of this kind names its columns."""
     return suffix_of(file) in _OPTIONS["columns"]
 
 
 def _unknown(file: Path, suffix: str) -> FileError:
-    if suffix in (".xls", ".xlsb", ".ods", ".numbers"):
+    if suffix in (".xls", ".xlsb", ".numbers"):
         return FileError(file, "save the table as .xlsx or .csv; this kind of workbook is not read")
     found = f"the suffix '{printable(file.suffix)}' is" if file.suffix else "a name without a suffix is"
     return FileError(file, f"{found} not one of the known formats: {', '.join(READERS)}")

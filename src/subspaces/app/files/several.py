@@ -83,7 +83,7 @@ def read_several(files: Sequence[Path], request: Request, read: Callable[[Path, 
 
 def _as_first(first: Dataset, request: Request) -> Request:
     """Return the request that gives the columns of the other files the parts that those of the first have."""
-    found = dict(first.left_out)
+    found = {name: kind for name, kind in first.left_out if kind != "empty"}
     named = next((name for name, kind in found.items() if kind != "date"), None) if first.ids is not None else None
     ignore = tuple(name for name in found if name != named or request.id is not None)
     return replace(
@@ -103,7 +103,10 @@ def _in_order(first: Dataset, data: Dataset) -> Dataset:
             where = quoted(odd) or "how often a column is there"
             problem = f"{printable(first.source.name)} and this file differ in {where}"
             raise FileError(data.source, f"{problem}; files that are read together need the same columns")
-        data = replace(data, X=data.X[:, [theirs.index(name) for name in ours]], feature_names=ours)
+        order = [theirs.index(name) for name in ours]
+        if (own := data.columns) is not None:
+            own = replace(own, numbers=own.numbers[:, order], places=[own.places[j] for j in order])
+        data = replace(data, X=data.X[:, order], feature_names=ours, columns=own)
     if data.X.shape[1] != first.X.shape[1]:
         widths = f"{counted(data.X.shape[1], 'column')}, and {printable(first.source.name)} has {first.X.shape[1]}"
         raise FileError(data.source, f"{widths}; files that are read together need the same columns")
@@ -120,10 +123,16 @@ def _joined(parts: list[Dataset]) -> Dataset:
         feature_names=parts[0].feature_names,
         notes=_joined_notes(parts),
         image_shape=shapes.pop() if len(shapes) == 1 else None,
+        units=parts[0].units,
     )
+    if all(columns := [part.columns for part in parts]):
+        first, *others = [part for part in columns if part is not None]
+        is_whole = all(part.X is own.numbers for part, own in zip(parts, (first, *others), strict=True))
+        numbers = data.X if is_whole else np.concatenate([own.numbers for own in (first, *others)])
+        data = replace(data, columns=first.below(others, numbers))
     if all(part.y is not None and part.classes is not None for part in parts):
         names = list(dict.fromkeys(name for part in parts for name in part.classes or ()))
-        codes = [np.array([names.index(name) for name in part.classes or ()])[part.y] for part in parts]
+        codes = [np.array([*map(names.index, part.classes or ()), -1])[part.y] for part in parts]
         data = replace(data, y=np.concatenate(codes).astype(np.intp), classes=names)
     if all(part.rows is None for part in parts):
         return data

@@ -6,28 +6,21 @@ import codecs
 import csv
 import gzip
 import io
-import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
+from subspaces.app.files.cells import find_decimal, kind_of
+from subspaces.app.files.head import looks_like_header, usual_width
 from subspaces.utils.files import FileError, check_size, printable, readable_bytes
 
 SEPARATORS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",;\t "}
 """Candidate separators of cells for each suffix; a blank stands for any number of them."""
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tabulator", " ": "blank"}
-
-MISSING = frozenset(
-    {"", "na", "n/a", "n.a.", "nan", "<na>", "null", "none", "missing", "?", "-", "--", "–", "—", "."}
-    | {"nd", "n/d", "n.d."}  # "not determined", as laboratories write
-    | {"#n/a", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!"}  # errors of spreadsheets
-)
-"""Cells that stand for a missing value (compared in lower case)."""
 
 MAX_RATIO = 200
 """Largest ratio of unpacked to packed size of a table: 88 were measured for counts of which 1 % are not zero."""
@@ -45,11 +38,6 @@ SAMPLE, SAMPLE_CHARACTERS = 50, 2**20
 _COMMENT = ("#", "%", "//")
 _ALWAYS = 2**23  # bytes that any packed table may unpack to: some seconds of reading
 _PER_CHARACTER, _PER_CELL = 32, 300  # bytes of a line while it is cut into cells, and of the columns they begin
-_WITH_COMMA = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+),\d+([eE][+-]?\d+)?(\s*%)?")
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
-_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?")
-
-Kind = Literal["number", "missing", "text"]
 Row = tuple[int, list[str]]
 """Line number and cells."""
 
@@ -65,6 +53,7 @@ class Layout:
     delimiter: str = ","
     encoding: str = ""
     is_sheet: bool = False  # rows end with their last cell that is not empty
+    has_formulas: bool = False  # without a stored result
 
 
 # ------------------------------------------------------------------ bytes
@@ -113,10 +102,14 @@ def open_unpacked(path: Path, max_bytes: int, max_line: int | None = None) -> io
 
 
 def find_encoding(path: Path, max_bytes: int) -> str:
-    """Return the encoding by content: UTF-16 by its mark, UTF-8 if all bytes are, else Windows-1252."""
+    """Return the encoding by content: UTF-16 by its mark or its zeros, UTF-8 if all bytes are, else Windows-1252."""
     with open_unpacked(path, max_bytes) as stream:
-        if stream.peek(2).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        head = stream.peek(2)[:1000]
+        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
+        for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+            if 2 * zeros.count(0) > max(len(zeros), 2):
+                return encoding
         try:
             text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
             while text.read(2**16):
@@ -171,66 +164,7 @@ def _rows(path: Path, lines: Iterator[str], delimiter: str, n_before: int, max_b
         raise FileError(path, problem, line=n_before + reader.line_num) from error
 
 
-# ------------------------------------------------------------------ cells
-
-
-def kind_of(cell: str, decimal: str = ".") -> Kind:
-    """Classify a cell, given the decimal sign."""
-    if cell.strip().lower() in MISSING:
-        return "missing"
-    try:
-        number_of(cell, decimal)
-    except ValueError:
-        return "text"
-    return "text" if "_" in cell else "number"  # Python reads 2019_04 as 201904; in a file that is text
-
-
-def number_of(cell: str, decimal: str = ".") -> float:
-    """Return the number in a cell; per cent as a fraction, which is what a workbook stores.
-
-    Examples
-    --------
-    >>> number_of("75%"), number_of("-1,5", ","), number_of("12 %", ",")
-    (0.75, -1.5, 0.12)
-    """
-    plain = cell.strip()
-    percent = plain.endswith("%")
-    plain = plain[:-1] if percent else plain
-    value = float(with_point(plain) if decimal == "," else plain)
-    return value / 100 if percent else value
-
-
-def with_point(cell: str) -> str:
-    """Rewrite a number with a decimal comma (and maybe points between thousands) as Python writes it.
-
-    Examples
-    --------
-    >>> with_point("-1,5"), with_point("1.234,5"), with_point("12"), with_point("1.5")
-    ('-1.5', '1234.5', '12', '1.5 has a point')
-    """
-    if "." not in cell:
-        return cell.replace(",", ".")
-    plain = cell.strip()
-    return plain.replace(".", "").replace(",", ".") if _GROUPED.fullmatch(plain) else f"{plain} has a point"
-
-
 # ------------------------------------------------------------------ dialect
-
-
-def find_decimal(rows: Sequence[Sequence[str]]) -> str:
-    """Return the decimal sign: a comma if some number needs one and none needs a point.
-
-    ``1,234`` alone decides nothing: it is one and a bit in Berlin and a thousand and more in Boston.
-
-    Examples
-    --------
-    >>> find_decimal([["1,5", "2"]]), find_decimal([["1,5", "2.5"]]), find_decimal([["1,234", "x"]])
-    (',', '.', '.')
-    """
-    cells = [cell.strip() for row in rows for cell in row]
-    commas = any(_WITH_COMMA.fullmatch(cell) and not _THOUSANDS.fullmatch(cell) for cell in cells)
-    points = any("." in cell and kind_of(cell) == "number" for cell in cells)
-    return "," if commas and not points else "."
 
 
 def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
@@ -255,58 +189,14 @@ def find_delimiter(lines: Sequence[str], candidates: Sequence[str]) -> str:
 
     def score(delimiter: str) -> tuple[int, float]:
         rows = _split(lines, delimiter)
-        width, n = _usual_width(rows)
+        width, n = usual_width(rows)
         if width < 2:
             return 0, 0.0
         alike = [row for row in rows if len(row) == width]
         cells = [cell for row in alike[len(alike) > 1 :] for cell in row]
-        return n, sum("number" in (kind_of(cell), kind_of(cell, ",")) for cell in cells) / len(cells)
+        return n, sum(kind_of(cell, ".") == "number" for cell in cells) / len(cells)
 
     return max(candidates, key=score)
-
-
-def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
-    """Return the length that most rows have (of equally many, the larger), and how many rows have it."""
-    counts = Counter(len(row) for row in rows)
-    return max(counts.items(), key=lambda item: (item[1], item[0]), default=(0, 0))
-
-
-def filled(row: Sequence[str]) -> Sequence[str]:
-    """Return a row without the empty cells at its end."""
-    end = len(row)
-    while end and not row[end - 1].strip():
-        end -= 1
-    return row[:end]
-
-
-def count_titles(rows: Sequence[Sequence[str]]) -> int:
-    """Count the rows above the table: text, and at most half as many cells as the table is wide.
-
-    Spreadsheets fill titles up with empty cells; then the first whole row below has to be the names of the columns.
-
-    Examples
-    --------
-    >>> count_titles([["Ward 3"], ["a", "b", "c"], ["1", "2", "3"]]), count_titles([["a", "b"], ["1", "2", "3"]])
-    (1, 0)
-    >>> count_titles([["Ward 3", "", ""], ["May", "", ""], ["a", "b", "c"], ["1", "2", "3"], ["4", "5", "6"]])
-    2
-    """
-    ends = [filled(row) for row in rows]
-    width, length = _usual_width(ends)[0], _usual_width(rows)[0]
-    for i, (row, end) in enumerate(zip(rows, ends, strict=True)):
-        below = ends[i + 1 :]
-        if sum(len(other) == width for other in below) < 2:
-            return i
-        if not end:
-            continue
-        starts_with_text = kind_of(next(cell for cell in end if cell.strip())) == "text"
-        following = next(other for other in below if len(other) == width)
-        named = all(kind_of(cell) == "text" for cell in following)
-        unsure = len(row) >= length or width < 3
-        n_cells = sum(bool(cell.strip()) for cell in end) if named else len(end)
-        if not starts_with_text or 2 * n_cells > width or (unsure and not named):
-            return i
-    return 0
 
 
 def _count_comments(lines: Sequence[str]) -> int:
@@ -319,41 +209,9 @@ def _names_in_comment(line: str, below: Sequence[str], delimiter: str) -> list[s
     """Return the names of columns in the last comment above a table without a header, as NumPy writes them."""
     names = next(iter(_split([line.lstrip().lstrip("#%/").strip()], delimiter)), [])
     rows = _split(below, delimiter)
-    if len(names) < 2 or len(names) != _usual_width(rows)[0] or any(kind_of(name) == "number" for name in names):
+    if len(names) < 2 or len(names) != usual_width(rows)[0] or any(kind_of(name) == "number" for name in names):
         return None
-    return None if looks_like_header(rows[0], rows[1] if len(rows) > 1 else None, find_decimal(rows)) else names
-
-
-def looks_like_header(first: Sequence[str], second: Sequence[str] | None, decimal: str = ".") -> bool:
-    """Return True if the first line names the columns.
-
-    It does when it has text above a number. Text above text decides nothing (a column of class names), so
-    then the other cells do: pandas names unnamed columns 0, 1, 2, ...
-
-    Examples
-    --------
-    >>> looks_like_header(["length", "species"], ["5.1", "setosa"])
-    True
-    >>> looks_like_header(["4.9", "setosa"], ["5.1", "setosa"])
-    False
-    >>> looks_like_header(["", "0", "1"], ["0", "5.1", "3.5"])
-    True
-    """
-    kinds = [kind_of(cell, decimal) for cell in first]
-    if all(kind == "number" for kind in kinds):
-        return False
-    if second is None:
-        return "text" in kinds
-    pairs = list(zip(kinds, (kind_of(cell, decimal) for cell in second), strict=False))
-    if ("text", "number") in pairs or not any(below == "number" for _, below in pairs):
-        return "text" in kinds
-    numbers = [cell for cell, kind in zip(first, kinds, strict=True) if kind == "number"]
-    return len(numbers) > 1 and counts_up(numbers)
-
-
-def counts_up(cells: Sequence[str]) -> bool:
-    """Return True if cells are 0, 1, 2, and so on."""
-    return list(cells) == [str(i) for i in range(len(cells))]
+    return None if looks_like_header(rows[0], rows[1] if rows[1:] else None, find_decimal(rows)) else names
 
 
 def _is_content(line: str) -> bool:

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
@@ -101,12 +101,15 @@ def write_labels(
     rows: Labels | None = None,
     n_rows: int | None = None,
     extra: Mapping[str, Any] | None = None,
+    original: Any = None,
+    sheets: Mapping[str, Sequence[Sequence[Any]]] | None = None,
     force: bool = False,
 ) -> None:
     """Write one label per sample to a ``.csv``, ``.tsv``, ``.xlsx``, ``.parquet``, ``.json`` or ``.npy`` file.
 
     Tables have the columns ``id`` (or ``line``, where the samples have lines but no identifiers, or ``row``, counted
-    from 0, where they have neither), ``cluster`` and those of `columns`. A ``.npy`` file holds the labels only.
+    from 0, where they have neither), those of `original`, ``cluster`` and those of `columns`. A ``.npy`` file holds the
+    labels only.
     In CSV, TSV and workbooks a text identifier that a spreadsheet would take for a formula (it starts with ``=``,
     ``+``, ``-``, ``@``, a tabulator or a new line and is no number) gets an apostrophe in front; in CSV and TSV also
     inside of an identifier, behind a comma, semicolon, tabulator or new line.
@@ -121,6 +124,8 @@ def write_labels(
     rows : row of each sample in a table of `n_rows` rows; the others get an empty label (−1 in ``.npy``)
     n_rows : rows of the table, by default as many as samples
     extra : more entries of a JSON file; other formats leave them out
+    original : pandas.DataFrame with the columns of the file that was clustered, a row for each row of the table
+    sheets : rows of more sheets of a workbook by their titles; other formats leave them out
     force : allow an existing file to be replaced
     """
     file = Path(path)
@@ -140,8 +145,31 @@ def write_labels(
             table[name] = [None] * n
             for row, value in zip(rows.tolist(), plain, strict=True):
                 table[name][row] = value
+    if original is not None and len(original) != n:
+        raise ValueError(f"original has {len(original)} rows and the table {n}; there must be one for each")
+    suffix, (first, *ours) = file.suffix.lower(), table
+    if suffix in (".csv", ".tsv", ".xlsx"):  # as people read them
+        table |= {name: list(map(_short, table[name])) for name in ours}
+    if original is not None and suffix == ".json":
+        extra = {"table": _own_columns(original, {}), **(extra or {})}
+    elif original is not None:
+        table = {first: table[first], **_own_columns(original, table), **{name: table[name] for name in ours}}
     with write_atomically(file) as stream:
-        WRITERS[file.suffix.lower()](stream, table, extra or {})
+        WRITERS[suffix](stream, table, ({"sheets": sheets or {}} if suffix == ".xlsx" else extra) or {})
+
+
+def _own_columns(original: Any, ours: Table) -> Table:
+    """Return the columns of a person's table with None in empty cells, under names that differ from each other's."""
+    plain = original.astype(object).where(original.notna(), None)
+    columns: Table = {}
+    for j, name in enumerate(map(str, plain.columns)):
+        cells = plain.iloc[:, j].tolist()
+        if name in ("id", "line", "row") and list(map(str, cells)) == list(map(str, ours.get(name, ()))):
+            continue  # there already
+        while name in ours or name in columns:
+            name += " (before)" if name in ours else f" ({j + 1})"
+        columns[name] = cells
+    return columns
 
 
 def check_n_rows(path: Path, n_rows: int) -> None:
@@ -206,12 +234,6 @@ def write_rows(text: TextIO, rows: Iterable[Sequence[Any]], delimiter: str = ","
         (plain if is_plain else quoted).writerow(cells)
 
 
-def _rows(table: Table) -> Iterator[list[Any]]:
-    """Yield the rows of a table, numbers behind the first column as people read them."""
-    first, *others = table.values()
-    yield from (list(row) for row in zip(first, *(map(_short, column) for column in others), strict=True))
-
-
 def _short(value: Any) -> Any:
     """Return numbers with six digits, and True and False as 1 and 0, which every program sorts and filters."""
     if isinstance(value, bool):
@@ -225,7 +247,7 @@ def _short(value: Any) -> Any:
 def _write_text(stream: BinaryIO, table: Table, extra: Mapping[str, Any], delimiter: str = ",") -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     write_rows(text, [list(table)], delimiter)
-    write_rows(text, _rows(table), delimiter)
+    write_rows(text, zip(*table.values(), strict=True), delimiter)
     text.detach()  # flushes, and leaves the file open for the caller
 
 
@@ -250,8 +272,13 @@ def _write_xlsx(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> Non
         fill = PatternFill(bgColor=color, fill_type="solid")
         sheet.conditional_formatting.add(f"A2:{last}{max(bottom, 2)}", FormulaRule(formula=[rule], fill=fill))
     try:
-        for row in ([*table], *_rows(table)):
+        for row in ([*table], *zip(*table.values(), strict=True)):
             sheet.append([_for_sheet(cell) for cell in row])
+        for title, rows in extra["sheets"].items():
+            more = book.create_sheet(title)
+            for row in rows:
+                more.append([_for_sheet(_short(cell)) for cell in row])
+            more.close()
         # openpyxl leaves its archive open where a disk is full, and its closing would complain once more
         packed = io.BytesIO()
         book.save(packed)

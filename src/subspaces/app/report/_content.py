@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.app.description import describe
+from subspaces.app.groups import Groups
 from subspaces.engine.confidence import Summary, summarize
 from subspaces.utils.components import dense_rows
 from subspaces.utils.process import warn_caller
@@ -54,6 +55,7 @@ class Content:
     command : shell command that repeats the run
     reading : lines of Python that read the samples as X
     cluster_names : names that a person gave to some of the clusters
+    groups : mean and spread of every column in each cluster, in the units of the file
     drawings : more pictures, shown first: title, explanation, size in inches, a function that draws into a figure
     """
 
@@ -73,6 +75,7 @@ class Content:
     command: str = ""
     reading: str = ""
     cluster_names: Mapping[int, str] = field(default_factory=dict)
+    groups: Groups | None = None
     drawings: Sequence[tuple[str, str, tuple[float, float], Callable[[Any], Any]]] = ()
 
     @classmethod
@@ -84,7 +87,10 @@ class Content:
         more |= {name: getattr(data, name) for name in same}
         files = [data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None
         named_by = next(iter(data.places), "row")
-        return cls(estimator, data.X, summary, document, ids=data.names, named_by=named_by, files=files, **more)
+        more |= {"files": files, "ids": data.names, "named_by": named_by}
+        named = document.get("told", {}).get("names", {})
+        more.setdefault("cluster_names", {int(cluster): name for cluster, name in named.items()})
+        return cls(estimator, data.X, summary, document, **more)
 
     @classmethod
     def from_estimator(
@@ -114,6 +120,11 @@ class Content:
         summary = summarize(estimator, samples)
         if feature_names is None and hasattr(X, "columns"):
             feature_names = [str(name) for name in X.columns]
+        groups = None
+        if feature_names is not None and isinstance(samples, np.ndarray):
+            import pandas as pd
+
+            groups = Groups.of(summary.labels, pd.DataFrame(samples, columns=list(feature_names)))
         return cls(
             estimator,
             samples,
@@ -125,6 +136,7 @@ class Content:
             named_by="row" if ids is None else "id",
             image_shape=image_shape,
             feature_names=feature_names,
+            groups=groups,
         )
 
     @property

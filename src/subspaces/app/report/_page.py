@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from subspaces.app.palette import PALETTE
 from subspaces.app.report import _tables as tables
 from subspaces.app.report._content import Content, attempted
 from subspaces.app.report._next import next_steps, python_steps
@@ -40,6 +41,9 @@ SPECTRUM = 200_000
 """Samples times clusters up to which the eigenvalues beyond the clusters are computed for a plot: seconds."""
 
 DPI = 110
+
+MOST_COLUMNS = 30
+"""Columns of the table of groups."""
 
 COLUMNS = ("cluster", "class", "confidence", "second_cluster", "margin", "fits_nowhere")
 """Columns of the table, named as in every file."""
@@ -76,6 +80,8 @@ def render(content: Content) -> str:
     environment.filters["two"] = tables.two_digits
     folder, names = files("subspaces.app.report") / "templates", ("report.html", "report.css", "report.js", "map.js")
     markup, sheet, *scripts = ((folder / name).read_text(encoding="utf-8") for name in names)
+    colors = "".join(f"--c{i}:{color};" for i, color in enumerate(PALETTE))  # before the sheet, which changes some
+    sheet = f":root{{{colors}}}{sheet}" + "".join(f".dot.c{i}{{background:var(--c{i})}}" for i in range(len(PALETTE)))
     template, script = environment.from_string(markup), "\n".join(scripts)
     now = datetime.now()
     images = Images(content) if content.image_shape is not None else None
@@ -95,6 +101,8 @@ def render(content: Content) -> str:
         "words": tables.plain_words(content),
         "figures": tables.key_figures(content),
         "columns": [content.named_by, *(name for name in COLUMNS if name != "class" or content.y is not None)],
+        "told": tables.told(content),
+        "compared": [] if content.groups is None else content.groups.compared(MOST_COLUMNS),
         "map": place,
         "still": still,
         "doubtful": doubtful_section(content, images),
@@ -267,7 +275,7 @@ def _still_map(content: Content, view: MapView) -> Plot:
 
     def draw(figure: Any) -> None:
         ax, codes = figure.subplots(), content.codes
-        colors = np.array([style.OKABE_ITO[color] for color in view.colors])
+        colors = np.array([PALETTE[color] for color in view.colors])
         ax.scatter(*view.points.T, s=float(np.clip(9000 / len(codes), 3, 18)), c=colors[codes], linewidths=0)
         for (x, y), name in zip(view.centres, content.summary.clusters, strict=True):
             ax.text(x, y, str(name), ha="center", va="center", fontweight="bold", fontsize=8)

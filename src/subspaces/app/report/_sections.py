@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from subspaces.app.palette import colors_of
 from subspaces.app.report._content import Content, attempted
 from subspaces.engine.confidence import UNSURE
 from subspaces.inspection.plots.gallery import as_bytes, data_uri
 from subspaces.inspection.plots.layout import cluster_map, cluster_means
-from subspaces.inspection.plots.style import map_colors
 from subspaces.inspection.plots.tree import TreeDisplay, layers_sentence, p_text
 from subspaces.selection.result import TOO_FEW
 from subspaces.spectral.hierarchy import LEVEL, ClusterTree
@@ -33,7 +33,9 @@ MEMBER_BYTES = 145
 MAX_PROFILES = 1500
 """Profiles drawn in all."""
 
-N_TYPICAL = 5
+N_TYPICAL, N_DIFFERENT = 5, 4
+_COMPARED = 200
+"""Members among which the most different are looked for."""
 MOST_DOUBTFUL, LEAST_SURE = 48, 6
 """Samples in the section of doubtful ones (the table has the others), and where none is doubtful."""
 
@@ -135,13 +137,17 @@ class Item:
 
 @dataclass
 class ClusterView:
-    """One cluster in the gallery; for tables with its mean profile and the features that set it apart."""
+    """One cluster in the gallery; for tables with its mean profile and the features that set it apart.
+
+    `different` are members as unlike each other as there are: what else is in the cluster.
+    """
 
     row: dict[str, Any]
     members: list[Item] = field(default_factory=list)
     typical: list[Item] = field(default_factory=list)
+    different: list[Item] = field(default_factory=list)
     path: str = ""
-    traits: list[str] = field(default_factory=list)
+    telling: str = ""
     words: list[str] = field(default_factory=list)
 
     @property
@@ -156,7 +162,8 @@ def gallery(content: Content, images: Images | None = None, share: float = 1.0) 
     `share` is the part of the usual room that may be used.
     """
     views = [ClusterView(row) for row in content.summary.as_rows()]
-    orders = [_order(content, c) for c in range(len(views))]
+    first = [_shown_first(content, c, images is not None) for c in range(len(views))]
+    orders = [_order(content, c, np.concatenate(first[c])) for c in range(len(views))]
     room = int(share * MAX_PROFILES) if images is None else share * GALLERY_BYTES
     small = large = _profiles(content, views)
     if images is not None:
@@ -169,31 +176,52 @@ def gallery(content: Content, images: Images | None = None, share: float = 1.0) 
         if images is None:
             room -= 1
         else:
-            card = len(small(i)) if rank < N_TYPICAL else 0
+            card = len(small(i)) if i in np.concatenate(first[c]) else 0
             room -= len(item.image) + card + len(item.name) + len(item.remark) + MEMBER_BYTES
         if room < 0:
             break
         views[c].members.append(item)
-        if rank < N_TYPICAL:
-            views[c].typical.append(Item.of(content, i, small(i)))
+        for own, on_card in zip((views[c].typical, views[c].different), first[c], strict=True):
+            if i in on_card:
+                own.append(Item.of(content, i, small(i)))
     for view in views:
         view.members.sort(key=lambda item: -item.confidence)
     return views
 
 
-def _order(content: Content, c: int) -> Labels:
-    """Return the members of a cluster: the typical ones, then by confidence."""
+def _order(content: Content, c: int, first: Labels) -> Labels:
+    """Return the members of a cluster: those shown first, then by confidence."""
     summary = content.summary
     members = np.flatnonzero(summary.labels == summary.clusters[c])
     members = members[np.argsort(-summary.confidence[members], kind="stable")]
-    typical = summary.exemplars[c][:N_TYPICAL]
-    return np.concatenate([typical, members[~np.isin(members, typical)]])
+    return np.concatenate([first, members[~np.isin(members, first)]])
+
+
+def _shown_first(content: Content, c: int, are_images: bool) -> tuple[Labels, Labels]:
+    """Return the typical members of a cluster and, of images, members as unlike them and each other as there are.
+
+    A cluster of two kinds shows both. Each is the farthest from those found so far; what fits nowhere does not count.
+    """
+    summary = content.summary
+    typical = np.asarray(summary.exemplars[c][:N_TYPICAL], dtype=np.intp)
+    members = np.flatnonzero((summary.labels == summary.clusters[c]) & ~summary.fits_nowhere)
+    members = np.setdiff1d(members, typical)
+    if not are_images or not len(members) or not len(typical):
+        return typical, np.zeros(0, dtype=np.intp)
+    members = members[np.unique(np.linspace(0, len(members) - 1, _COMPARED).astype(int))]
+    points = dense_rows(content.X[members]).astype(np.float64)
+    least = np.min([np.linalg.norm(points - content.row(int(i)), axis=1) for i in typical], axis=0)
+    found: list[int] = []
+    while len(found) < N_DIFFERENT and least.max() > 0:
+        found.append(int(np.argmax(least)))
+        least = np.minimum(least, np.linalg.norm(points - points[found[-1]], axis=1))
+    return typical, members[found]
 
 
 def _profiles(content: Content, views: list[ClusterView]) -> Callable[[int], str]:
     """Return a function that draws a sample as a small line: features across, standard deviations from the mean up.
 
-    The clusters get their mean profile and, where features have names, the three that set them apart most. Texts and
+    The clusters get their mean profile and, where features have names, those that set them apart most. Texts and
     images are not drawn; clusters of texts get the words that make them.
     """
     if content.texts is not None:
@@ -202,13 +230,11 @@ def _profiles(content: Content, views: list[ClusterView]) -> Callable[[int], str
     if content.texts is not None or content.image_shape is not None:
         return lambda i: ""
     centre, spread = centre_and_spread(content.X)
-    for view, label in zip(views, content.summary.clusters, strict=True):
+    for c, (view, label) in enumerate(zip(views, content.summary.clusters, strict=True)):
         own = content.X[np.flatnonzero(content.summary.labels == label)]
         mean = (np.asarray(own.mean(axis=0)).ravel() - centre) / spread
         view.path = profile(mean)
-        if content.feature_names is not None and len(views) > 1:
-            strongest = np.argsort(-np.abs(mean), kind="stable")[:3]
-            view.traits = [f"{content.feature_names[j]} {mean[j]:+.1f}" for j in strongest]
+        view.telling = "" if content.groups is None else content.groups.telling(c)
     return lambda i: profile((content.row(i) - centre) / spread)
 
 
@@ -288,7 +314,7 @@ def _values(content: Content, row: Array, n_shown: int = 4) -> str:
 
 @dataclass(frozen=True)
 class MapView:
-    """Coordinates of samples and clusters, integers from 0 to 9999; the colour of each cluster, an index to 7."""
+    """Coordinates of samples and clusters, integers from 0 to 9999; places in `PALETTE` of the colours of clusters."""
 
     points: Labels
     centres: Labels
@@ -305,7 +331,7 @@ def map_view(content: Content) -> MapView | None:
     low, high = points.min(axis=0), points.max(axis=0)
     scale = 9999 / float(max((high - low).max(), 1e-12))  # finer than any screen, and short
     whole, middle = (np.rint((places - low) * scale).astype(np.intp) for places in (points, centres))
-    return MapView(whole, middle, map_colors(centres).tolist(), text)
+    return MapView(whole, middle, colors_of(centres).tolist(), text)
 
 
 def _coordinates(content: Content) -> tuple[Array, Array, str]:

@@ -17,6 +17,7 @@ from subspaces.engine.confidence import UNSURE
 from subspaces.metrics.tables import Table
 from subspaces.selection.result import TOO_FEW
 from subspaces.utils.atomic import write_text
+from subspaces.utils.spelling import counted
 
 Row = tuple[str, ...]
 
@@ -95,6 +96,32 @@ def plain_words(content: Content) -> list[str]:
         fit = "fits" if nowhere == 1 else "fit"
         said.append(f"{content.counted(nowhere)} {fit} nowhere: unlike all others, or torn.")
     return said
+
+
+def told(content: Content) -> list[str]:
+    """Return what known labels changed, then a line for each class that was named; nothing where none was given."""
+    known = content.document.get("told")
+    if not known:
+        return []
+    labels, classes = (counted(known["n_known"], "label"), counted(known["n_classes"], "class", "classes"))
+    said = f"You gave {labels} of {classes}."
+    if "with" in known:
+        groups = f"there are {counted(known['with'], 'group')} instead of {known['without']}"
+        groups = f"the number of groups stays {known['with']}" if known["with"] == known["without"] else groups
+        one = counted(
+            known["n_moved"],
+            f"of {known['n_compared']:,} {content.noun} is",
+            f"of {known['n_compared']:,} {content.noun} are",
+        )
+        said += f" With them {groups}, and {one} in another group than without."
+    lines = []
+    for cluster, name in known["names"].items():
+        rows = np.flatnonzero(content.summary.labels == int(cluster))
+        given = int(np.asarray(content.estimator.known_)[rows].sum())
+        lines.append(f"{name}: cluster {cluster}, {content.counted(len(rows))}, {given} of them labelled by you")
+    rest = len(content.summary.clusters) - len(known["names"])
+    more = [f"{counted(rest, 'more group')} that you did not name"] if rest else []
+    return [said, *lines, *more]
 
 
 def parameters(content: Content) -> list[Row]:
@@ -176,7 +203,7 @@ def python_lines(content: Content) -> str:
     reading = f"{content.reading}\n" if content.reading else ""
     return (
         f"from {module} import {type(estimator).__name__}\n{reading}\nmodel = {estimator!r}{comment}\n"
-        "labels = model.fit_predict(X)"
+        f"labels = model.fit_predict(X{', y' if 'told' in content.document else ''})"
     )
 
 

@@ -88,7 +88,7 @@
     pen.clearRect(0, 0, width, height);
     const ink = style("--ink");
     const paper = style("--card");
-    const colors = Array.from({ length: 8 }, (_, c) => style("--c" + c));
+    const colors = Array.from({ length: 20 }, (_, c) => style("--c" + c));
     const seen = inSight();
     const r = hasPictures && seen.length <= most ? 19 : radius();
     for (const doubtful of [false, true]) {
