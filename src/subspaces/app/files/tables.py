@@ -127,9 +127,8 @@ def _head(
 ) -> tuple[_Head, list[Row], tuple[str, ...]]:
     """Decide about the columns; return also the rows of the sample below the header, and notes."""
     line, first = sample[0]
-    found = name_columns(
-        [row for _, row in sample], request.header if layout.names is None else request.header or False, decimal
-    )
+    header = request.header if layout.names is None else request.header or False
+    found = name_columns([row for _, row in sample], header)
     body = sample[found.n_rows :]
     if not body:
         raise FileError(path, "there is a header but no rows; it needs one line per point", line=line)
