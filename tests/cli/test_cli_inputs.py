@@ -78,7 +78,7 @@ def test_workbooks_in_and_out(table, tmp_path):
         frame.to_excel(book, sheet_name="Rings", index=False)
     out = tmp_path / "labels.xlsx"
     shown = told("cluster", tmp_path / "book.xlsx", "--sheet", "Rings", "-k", 3, *COLUMNS, "-o", out)
-    assert "--array Cover would read another" in shown
+    assert "--sheet Cover would read another" in shown
     sheet = openpyxl.load_workbook(out).active
     rows = list(sheet.values)
     assert rows[0][:3] == ("id", "cluster", "confidence")
