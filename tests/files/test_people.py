@@ -170,6 +170,7 @@ def test_what_only_looks_like_units_or_totals(tmp_path):
     assert "line 62: 1 cell where" in refusal(text(tmp_path / "x.csv", [*rows, *notes, ["one more"]]))
     rows[1][1:] = "ca. 5", "5*"
     assert "line 2, column 'a': 'ca. 5' is not a number" in refusal(text(tmp_path / "x.csv", rows))
+    assert read_table(text(tmp_path / "y.csv", [["a", "b"], ["cm", "g"], [1, 2]])).units == {"a": "cm", "b": "g"}
     phones = [["a", "phone"], *([i / 7, f"030 123 {100 + i // 2}"] for i in range(60))]
     assert "'030 123 100' is not a number" in refusal(text(tmp_path / "x.csv", phones))
     late = [["a", "", "b"], *([i / 7, "?" if i == 55 else "", i % 3] for i in range(60))]
