@@ -159,13 +159,6 @@ def test_columns_of_text_are_refused_together(tmp_path):
     assert data.notes == ("left out: sample (id)",)
 
 
-def test_the_column_called_species_is_the_class(tmp_path):
-    rows = "".join(f"{i / 7},{'ab'[i % 2]},{'xyz'[i % 3]}\n" for i in range(9))
-    with pytest.raises(FileError) as caught:
-        read_table(write(tmp_path / "x.csv", "size,Observer,Species\n" + rows))
-    assert caught.value.remedy == {"label": "Species", "ignore": ["Observer"]}
-
-
 def test_names_must_differ_to_the_end(tmp_path):
     rows = [f"p{i},{i}\n" for i in range(80)]
     assert read(tmp_path, "name,x\n" + "".join(rows)).ids[-1] == "p79"

@@ -170,6 +170,7 @@ def test_what_only_looks_like_units_or_totals(tmp_path):
     assert "line 62: 1 cell where" in refusal(text(tmp_path / "x.csv", [*rows, *notes, ["one more"]]))
     rows[1][1:] = "ca. 5", "5*"
     assert "line 2, column 'a': 'ca. 5' is not a number" in refusal(text(tmp_path / "x.csv", rows))
+    assert read_table(text(tmp_path / "y.csv", [["a", "b"], ["cm", "g"], [1, 2]])).units == {"a": "cm", "b": "g"}
     phones = [["a", "phone"], *([i / 7, f"030 123 {100 + i // 2}"] for i in range(60))]
     assert "'030 123 100' is not a number" in refusal(text(tmp_path / "x.csv", phones))
     late = [["a", "", "b"], *([i / 7, "?" if i == 55 else "", i % 3] for i in range(60))]
@@ -214,16 +215,15 @@ def test_any_mixture_is_read_as_it_is_meant_or_refused(tmp_path, seed):
         rows.append(["Mean", *(spelled(x, decimal, is_grouped) for x in values.mean(axis=0).tolist())])
     rows += [["Source: own work"]] * chance(0.2)
     path = tmp_path / ("x.xlsx" if is_book else "x.csv")
+    source = book(path, rows) if is_book else text(path, rows, ";", ["utf-8", "utf-16"][seed % 3 % 2])
     try:
-        data = read_table(
-            book(path, rows) if is_book else text(path, rows, ";", ["utf-8", "utf-16"][seed % 3 % 2]), keep=names
-        )
-    except FileError as error:
-        assert "may be" in str(error) or "missing" in str(error)
-    else:
-        np.testing.assert_allclose(data.X, values, rtol=1e-9)
-        assert data.feature_names == names
-        assert data.units == (dict.fromkeys(names, "mg/l") if any("mg/l" in row for row in rows) else {})
+        data = read_table(source, keep=names)
+    except FileError:
+        assert "may be" in refusal(source, keep=names)
+        data = read_table(source, keep=names, decimal=decimal)
+    np.testing.assert_allclose(data.X, values, rtol=1e-9)
+    assert data.feature_names == names
+    assert data.units == (dict.fromkeys(names, "mg/l") if any("mg/l" in row for row in rows) else {})
 
 
 def test_points_in_texts_of_a_workbook(tmp_path):
@@ -233,6 +233,19 @@ def test_points_in_texts_of_a_workbook(tmp_path):
     assert "line 3, column 'b': '1,234' may be" in refusal(path, label="part")
     data = read_table(path, label="part", decimal=",")
     assert (data.X[1, 1], data.classes) == (1234, ["1.10", "1.1"])
+
+
+def test_texts_with_and_without_names(tmp_path):
+    rows = [["who", "said", "kind"], *([f"p{i}", f"text {i}", "ab"[i % 2]] for i in range(5))]
+    path = text(tmp_path / "x.csv", rows)
+    named = read_table(path, text="said", label="kind")
+    assert (named.texts[0], len(named.texts), named.classes) == ("text 0", 5, ["a", "b"])
+    assert named.original["who"].tolist() == [f"p{i}" for i in range(5)]
+    numbered = read_table(text(path, [["", *row[1:]] for row in rows]), text="2", id="1")
+    assert (numbered.texts[0], len(numbered.texts)) == ("said", 6)
+    named.original.to_parquet(tmp_path / "x.parquet")
+    packed = read_table(tmp_path / "x.parquet", text="said", label="kind")
+    assert (packed.texts, packed.original.equals(named.original)) == (named.texts, True)
 
 
 # ------------------------------------------------------------------ files

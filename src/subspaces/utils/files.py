@@ -78,10 +78,9 @@ class FileError(ValueError):
             place += f", column '{printable(column)}'"
         super().__init__(f"{place}: {problem}")
 
-    def saying(self, problem: str, path: Path | None = None, remedy: dict[str, Any] | None = None) -> FileError:
-        """Return the same error in other words, of a file by another name, or with another remedy."""
-        known = self.remedy if remedy is None else remedy
-        return FileError(path or self.path, problem, line=self.line, column=self.column, remedy=known)
+    def saying(self, problem: str, path: Path | None = None) -> FileError:
+        """Return the same error in other words, or of a file by another name."""
+        return FileError(path or self.path, problem, line=self.line, column=self.column, remedy=self.remedy)
 
 
 def readable_bytes(n_bytes: float) -> str:

@@ -111,19 +111,19 @@ def _are_groups(row: Cells, below: Cells) -> bool:
     )
 
 
-def name_columns(rows: Sequence[Cells], header: bool | None, decimal: str) -> Names:
+def name_columns(rows: Sequence[Cells], header: bool | None) -> Names:
     """Find the names in the first rows: merged names above others are joined with them, units below are taken apart.
 
     Examples
     --------
-    >>> found = name_columns([["Sepal", "", "x"], ["l", "w", ""], ["cm", "cm", ""], ["1", "2", "3"]], None, ".")
+    >>> found = name_columns([["Sepal", "", "x"], ["l", "w", ""], ["cm", "cm", ""], ["1", "2", "3"]], None)
     >>> found.names, found.n_rows, found.units
     (['Sepal l', 'Sepal w', 'x'], 3, {'Sepal l': 'cm', 'Sepal w': 'cm'})
     """
-    if header is False or (header is None and not looks_like_header(rows[0], rows[1] if rows[1:] else None, decimal)):
+    if header is False or (header is None and not looks_like_header(*rows[:2])):
         return Names(None)
     names, n_rows, units, notes = [cell.strip() for cell in rows[0]], 1, dict[str, str](), tuple[str, ...]()
-    while n_rows < len(rows) - 1 and _says_more(rows[n_rows], rows[n_rows + 1 :], decimal):
+    while n_rows < len(rows) - 1 and _says_more(rows[n_rows], rows[n_rows + 1 :]):
         row = [cell.strip() for cell in rows[n_rows]][: len(names)]
         joined = _joined(names, row)
         blanks = any(not name and cell for name, cell in zip(names, row, strict=False))
@@ -139,11 +139,11 @@ def name_columns(rows: Sequence[Cells], header: bool | None, decimal: str) -> Na
     return Names(names, n_rows, units, notes)
 
 
-def _says_more(row: Cells, below: Sequence[Cells], decimal: str) -> bool:
+def _says_more(row: Cells, below: Sequence[Cells]) -> bool:
     """Return True for a row of text above columns of numbers."""
-    kinds = [[kind_of(other[j], decimal) for other in below if j < len(other)] for j in range(len(row))]
+    kinds = [[kind_of(other[j], ".") for other in below if j < len(other)] for j in range(len(row))]
     columns = [j for j, kind in enumerate(kinds) if kind.count("number") >= max(1, kind.count("text"))]
-    found = {kind_of(row[j], decimal) for j in columns}
+    found = {kind_of(row[j], ".") for j in columns}
     return "text" in found and "number" not in found
 
 
@@ -156,7 +156,7 @@ def _joined(upper: list[str], lower: list[str]) -> list[str]:
     return joined
 
 
-def looks_like_header(first: Cells, second: Cells | None = None, decimal: str = "") -> bool:
+def looks_like_header(first: Cells, second: Cells | None = None) -> bool:
     """Return True if the first line names the columns.
 
     It does when it has text above a number. Text above text decides nothing (a column of class names), so
@@ -171,12 +171,12 @@ def looks_like_header(first: Cells, second: Cells | None = None, decimal: str = 
     >>> looks_like_header(["", "0", "1"], ["0", "5.1", "3.5"])
     True
     """
-    kinds = [kind_of(cell, decimal) for cell in first]
+    kinds = [kind_of(cell, ".") for cell in first]
     if all(kind == "number" for kind in kinds):
         return False
     if second is None:
         return "text" in kinds
-    pairs = list(zip(kinds, (kind_of(cell, decimal) for cell in second), strict=False))
+    pairs = list(zip(kinds, (kind_of(cell, ".") for cell in second), strict=False))
     if ("text", "number") in pairs or not any(below == "number" for _, below in pairs):
         return "text" in kinds
     numbers = [cell for cell, kind in zip(first, kinds, strict=True) if kind == "number"]

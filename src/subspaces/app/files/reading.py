@@ -193,9 +193,10 @@ def read_file(file: Path, request: Request, reader: Reader | None = None) -> Dat
 
 def _tried(error: FileError, file: Path, request: Request, reader: Reader) -> FileError:
     """Return the error with a remedy under which the file is read; what else it needs is added to it."""
-    remedy, given = dict[str, Any](), error.remedy
+    found, remedy, given = dict[str, Any](), dict[str, Any](), error.remedy
     while given and not given.keys() & (remedy.keys() - {"ignore"}) and error.path == file:
         remedy |= {**given, "ignore": [*remedy.get("ignore", ()), *given.get("ignore", ())]}
+        given = {}
         try:
             reader(file, replace(request, **{**remedy, "ignore": (*request.ignore, *remedy["ignore"])}))
         except FileError as other:
@@ -203,8 +204,8 @@ def _tried(error: FileError, file: Path, request: Request, reader: Reader) -> Fi
         except Exception:  # the file is damaged further below
             break
         else:
-            return error.saying(error.problem, remedy={name: value for name, value in remedy.items() if value})
-    return error.saying(error.problem, remedy={})
+            found = {name: value for name, value in remedy.items() if value}
+    return FileError(error.path, error.problem, line=error.line, column=error.column, remedy=found)
 
 
 def _kind_of_folder(folder: Path) -> str:

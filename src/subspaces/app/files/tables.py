@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import chain, islice
@@ -28,6 +29,7 @@ TEXT_COPIES = 4
 """Copies of a text in memory while its words are counted."""
 
 _MOST_BELOW = 20  # rows below a table that may be sums and notes
+_PLAIN = frozenset("0123456789+-eE.%")
 _SHOWN = 4  # spellings of numbers that a note explains
 
 
@@ -127,9 +129,8 @@ def _head(
 ) -> tuple[_Head, list[Row], tuple[str, ...]]:
     """Decide about the columns; return also the rows of the sample below the header, and notes."""
     line, first = sample[0]
-    found = name_columns(
-        [row for _, row in sample], request.header if layout.names is None else request.header or False, decimal
-    )
+    header = request.header if layout.names is None else request.header or False
+    found = name_columns([row for _, row in sample], header)
     body = sample[found.n_rows :]
     if not body:
         raise FileError(path, "there is a header but no rows; it needs one line per point", line=line)
@@ -273,28 +274,30 @@ def _fill(path: Path, request: Request, rows: Iterable[Row], head: _Head, layout
 
 def _numbers(cells: Sequence[str], decimal: str, table: _Table) -> list[float]:
     """Return the numbers of a row with NaN where they are missing; nothing if a cell is neither."""
-    joined = "".join(cells)
-    if "_" not in joined and (decimal in ("", ".") or "." not in joined):
-        try:
-            return list(map(float, cells if decimal != "," else [cell.replace(",", ".") for cell in cells]))
-        except ValueError:
-            pass
-    numbers = []
-    for cell in cells:
-        plain = cell.strip()
-        kind = kind_of(plain, decimal)
-        if kind == "text" and plain.lower() not in TRUTHS:
-            return []
-        value = math.nan if kind == "missing" else TRUTHS.get(plain.lower(), math.nan)
-        if kind == "number":
-            value = number_of(plain, decimal)
-        if kind == "missing" and is_limit(plain):
-            table.limits.append(plain)
-        signs = frozenset(plain) - set("0123456789+-eE.%") - ({","} if decimal == "," else set())
-        if kind != "missing" and (signs or (decimal not in ("", ".") and "." in plain)):
-            table.spellings.setdefault(signs, (plain, value))
-        numbers.append(value)
-    return numbers
+    try:
+        if decimal in ("", ".") and "_" not in "".join(cells):
+            return list(map(float, cells))
+    except ValueError:
+        pass
+    try:
+        return [_number(cell, decimal, table) for cell in cells]
+    except ValueError:
+        return []
+
+
+def _number(cell: str, decimal: str, table: _Table) -> float:
+    """Return the number in a cell, and remember how it was understood where that is not plain."""
+    if "_" not in cell and (decimal in ("", ".") or "." not in cell):
+        with suppress(ValueError):
+            return float(cell.replace(",", ".") if decimal == "," else cell)
+    plain = cell.strip()
+    if kind_of(plain, decimal) == "missing":
+        table.limits += [plain] if is_limit(plain) else []
+        return math.nan
+    value = TRUTHS[plain.lower()] if plain.lower() in TRUTHS else number_of(plain, decimal)
+    if (signs := frozenset(plain) - _PLAIN) or (decimal in (",", "?") and "." in plain):
+        table.spellings.setdefault(signs, (plain, value))
+    return value
 
 
 def _cut_totals(table: _Table, m: int) -> None:

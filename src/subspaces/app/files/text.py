@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from subspaces.app.files.cells import find_decimal, kind_of
+from subspaces.app.files.cells import kind_of
 from subspaces.app.files.head import looks_like_header, usual_width
 from subspaces.utils.files import FileError, check_size, printable, readable_bytes
 
@@ -211,7 +211,7 @@ def _names_in_comment(line: str, below: Sequence[str], delimiter: str) -> list[s
     rows = _split(below, delimiter)
     if len(names) < 2 or len(names) != usual_width(rows)[0] or any(kind_of(name) == "number" for name in names):
         return None
-    return None if looks_like_header(rows[0], rows[1] if rows[1:] else None, find_decimal(rows)) else names
+    return None if looks_like_header(*rows[:2]) else names
 
 
 def _is_content(line: str) -> bool:
