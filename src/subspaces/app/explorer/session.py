@@ -44,7 +44,7 @@ from subspaces.utils.progress import phase
 from subspaces.utils.spelling import first_line
 from subspaces.utils.types import Array, Data, Labels
 
-EXPLORED_KERNELS = tuple(name for name in KERNELS if name not in ("precomputed", "polynomial"))
+EXPLORED_KERNELS = tuple(name for name in KERNELS if name not in ("precomputed", "polynomial", "sigmoid"))
 CHOICES = (*EXPLORED_KERNELS, NEIGHBORS)
 """Kernels, and the graph of nearest neighbours without one."""
 N_CELLS = 240

@@ -35,7 +35,7 @@ OURS = {
     "app.features.pixels": "Pixels",
     "kernels.base": "Precomputed",
     "kernels.correntropy": "Correntropy CosineMap",
-    "kernels.profiles": "Cosine Cubic Exponential InverseDistance InverseSquare Linear Polynomial Quadratic RBF",
+    "kernels.profiles": "Cosine Cubic Exponential InverseDistance InverseSquare Linear Polynomial Quadratic RBF Sigmoid",
     "landmarks.bipartite": "BipartiteModel CoarseIndex Landmarks",
     "landmarks.collaborative": "CollaborativeClassifier",
     "landmarks.kernel_graph": "CentroidModel KernelCentres KernelKMeansModel KernelRows NystromModel",
