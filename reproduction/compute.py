@@ -238,7 +238,7 @@ def _fit_often(cell: Cell, X: Array, y: Labels) -> Result:
 
 def make_model(name: str, settings: Mapping[str, Any], *, n_clusters: int, seed: int) -> Any:
     """Make an estimator for so many clusters; one's own need not have the parameters n_clusters and random_state."""
-    cls = SubspaceClustering if name == "automatic" else load_method(name)
+    cls: Any = SubspaceClustering if name == "automatic" else load_method(name)
     known = inspect.signature(cls).parameters.values()
     any_name = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known)
     given = {"n_clusters": n_clusters, "random_state": seed}

@@ -70,7 +70,7 @@ def as_kernel(
     kernel : name in ``KERNELS``, callable ``kernel(X, Y, **params)``, or :class:`Kernel`
     bandwidth : ``"rms"``, ``"mean"``, ``"median"`` or a positive number
         For a kernel that has a bandwidth and does not bring its own.
-    params : ``gamma``, ``coef0`` and ``degree`` of the kernels that have them, or keywords of the callable; never changed
+    params : ``gamma``, ``coef0``, ``degree`` of kernels that have them, or keywords of the callable; never changed
 
     Examples
     --------

@@ -76,7 +76,8 @@ class Settings:
         if isinstance(estimator, SC):
             return cls(**values, kernel=NEIGHBORS, n_nonzero=estimator.n_neighbors or cls.n_nonzero)
         values |= {name: getattr(estimator, name) for name in ("kernel", "reg", "affine")}
-        return cls(**values, n_nonzero=int(estimator.n_nonzero or cls.n_nonzero))
+        kept = getattr(estimator, "n_nonzero_", estimator.n_nonzero)  # None keeps all; a rule is a number once fitted
+        return cls(**values, n_nonzero=kept if isinstance(kept, int) else cls.n_nonzero)
 
     def estimator(self, **more: Any) -> KTRR | SC:
         """Return the method with these settings, and more parameters that both have."""
