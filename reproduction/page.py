@@ -12,10 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from reproduction import plan as planning
 from reproduction.cells import CODE
-from reproduction.claims import Judged, Verdict, judge
-from reproduction.plan import Experiment, Rows, names_of
+from reproduction.claims import METHODS, SETS, Judged, Verdict, judge
+from reproduction.how import by_labels, made, searched
+from reproduction.how import setting as how_chosen
+from reproduction.plan import GRID, SEARCH, Experiment, Rows, names_of
 from reproduction.records import CLOCKS, RATIO, Record, distinct, from_csv, is_curve
 from reproduction.run import Settings, progress
 from reproduction.tables import markdown
@@ -35,18 +39,21 @@ LARGE, LONGEST = 90, 220
 NEAR, BELOW = 0.3, 1.0
 """Points of a score that count as the same number; points below the paper that are worth a reason."""
 AUTOMATIC = "KTRR, automatic"
+BESIDE = ("KTRR, modularity", AUTOMATIC)
+"""Rows of Tables 3 to 6 that the paper has not."""
 OWN = ("KTRR", "EKTRR", "exp(−d²/σ²)")
 """The paper's method, whatever a table calls it."""
 
 
 class Page(NamedTuple):
-    """What the page is made from: experiments, results, words, cells (all, kept, minutes) and outdated rows by name."""
+    """What the page is made from: experiments, results, words, cells (all, kept, minutes), outdated rows; the rows."""
 
     experiments: dict[str, Experiment]
     results: dict[str, list[Record]]
     words: dict[str, Any]
     cells: dict[str, tuple[int, int, float]]
     old: dict[str, set[tuple[str, str]]]
+    rows: Rows
 
 
 def write_page(settings: Settings) -> Path:
@@ -63,7 +70,7 @@ def write_page(settings: Settings) -> Path:
         rows, choices = planning.load_parameters(settings.home, settings.chosen), planning.read_chosen(settings.chosen)
         cells = {name: progress(each, settings) for name, each in experiments.items()}
         old = {name: outdated(experiments[name], rows, results[name]) for name in results}
-        page = Page(experiments, results, words, cells, old)
+        page = Page(experiments, results, words, cells, old, rows)
         parts.append(_report(page))
         parts.append(f"## How to read it\n\n{words['reading'].strip()}\n\nsubspaces {__version__}, code {CODE}.\n")
         for name, experiment in experiments.items():
@@ -71,11 +78,23 @@ def write_page(settings: Settings) -> Path:
                 said = [words.get("words", {}).get(name, ""), *findings(experiment, results[name])]
                 said += [EARLIER] * (not cells[name][1])
                 said.append(_about_settings(experiment, rows, choices, old[name]))
-                parts.append(_section(experiment, results[name], said, settings.output.resolve()))
+                parts.append(_section(page, name, said, settings.output.resolve()))
             elif experiment.paper:
                 parts.append(f"## {experiment.heading}\n\nNot run yet.\n")
+        parts.append(_sentences())
     write_text(path, "\n".join(parts))
     return path
+
+
+def _sentences() -> str:
+    """Write where the sentences of the paper's text stand in the code."""
+    found = tomllib.loads((planning.HERE / "sentences.toml").read_text(encoding="utf-8"))["sentences"]
+    lines = ["where | what the paper says | in the code | what to know", "--- | --- | --- | ---"]
+    for where, text, names, note in found:
+        code = ", ".join(f"`{name}`" for name in names) or "nothing"
+        lines.append(f"{where} | {text.replace('|', '&#124;')} | {code} | {note}")
+    table = "\n".join(f"| {line} |" for line in lines)
+    return f"## The paper's text, sentence by sentence\n\n{table}\n"
 
 
 def _read(results: Path) -> list[Record]:
@@ -85,16 +104,21 @@ def _read(results: Path) -> list[Record]:
         raise FileError(results, f"not a table of results ({error}); remove it and run the experiment again") from error
 
 
-def _section(experiment: Experiment, records: Sequence[Record], said: Sequence[str], folder: Path) -> str:
-    """Write title, what was done, the figure, what it says, the tables."""
-    link = f"{os.path.relpath(folder, folder.parent)}/{experiment.name}"
+def _section(page: Page, name: str, said: Sequence[str], folder: Path) -> str:
+    """Write title, what was done, the figure, what it says, the tables, how their rows were made."""
+    experiment, records = page.experiments[name], page.results[name]
+    link = f"{os.path.relpath(folder, folder.parent)}/{name}"
     lines = [f"## {experiment.heading}\n", f"{experiment.note} {experiment.origin}\n"]
-    if (folder / f"{experiment.name}.{experiment.picture}").exists():
+    if (folder / f"{name}.{experiment.picture}").exists():
         lines.append(f"![{experiment.title}]({link}.{experiment.picture})\n")
     lines += [f"{text.strip()}\n" for text in said if text.strip()]
-    table = markdown(experiment, records)
+    grid, tried = page.experiments.get(GRID), {}
+    if grid is not None and experiment.tested and experiment.metrics[0] == "AC":
+        tried = by_labels(experiment, page.rows, grid, page.results.get(GRID, []))
+    table = markdown(experiment, records, tried)
     if table.count("\n|") <= LARGE:
         lines.append(table)
+    lines += [f"{line}\n" for line in made(experiment, page.rows)]
     return "\n".join([*lines, f"All numbers: [csv]({link}.csv)\n"])
 
 
@@ -107,12 +131,19 @@ def _report(page: Page) -> str:
     glance = [line for name in page.results if (line := _summary(page.experiments[name], page.results[name]))]
     scores = "median difference (ours − paper) | within 0.3 | inside our spread | AC of KTRR: ours | paper"
     parts = [
-        "## Report",
+        "## In five minutes",
         "**What was run.** " + _ran(page),
-        "**What reproduces.** " + _agrees(judged, page),
-        "**What does not.** " + _fails(judged, len(below)),
+        "**What holds.** " + _agrees(judged, page),
+        "**What does not.** " + _fails(judged, len(below), page),
+        "**What to believe about KTRR.** " + " ".join([*_believed(page), page.words.get("believe", "").strip()]),
         f"**What the paper leaves open.**\n\n{page.words['open'].strip()}",
         f"**Try it.**\n\n{page.words['commands'].strip()}",
+    ]
+    if wide := list(_searches(page)):
+        head = "where | the paper | reported: accuracy | setting | searched with labels: accuracy | setting | "
+        head += "settings tried | within a point of the best | why they differ"
+        parts += ["### KTRR at its best", page.words.get("searches", "").strip(), _table(head, wide)]
+    parts += [
         "### Cells run and left",
         _table(" | cells of the whole protocol | done and kept | left | CPU minutes spent", _status(page)),
         "### At a glance",
@@ -123,7 +154,58 @@ def _report(page: Page) -> str:
     if below:
         head = "where | row | ours | paper | what is known"
         parts += ["### Accuracies more than a point below the paper", _table(head, below)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _searches(page: Page) -> Iterator[tuple[object, ...]]:
+    """Yield where KTRR is below the paper: the number reported, and what a search with labels reaches."""
+    if SEARCH not in page.results:
+        return
+    search, why = page.experiments[SEARCH], page.words.get("searched", {})
+    places = {panel["name"]: panel["compared"] for panel in search.panels}
+    for best, setting, n_settings, near in searched(search, page.rows, page.results[SEARCH]):
+        table, panel, row, *x = places[best.panel]
+        own = next(
+            r for r in page.results[table] if (r.panel, r.row, r.metric) == (panel, row, "AC") and x in ([r.x], [])
+        )
+        item = next(i for i in planning.plan(page.experiments[table], page.rows) if (i.panel, i.row) == (panel, row))
+        reported = f"{own.mean:.1f}", how_chosen(item)
+        yield best.panel, f"{own.paper:.1f}", *reported, f"{best.mean:.1f}", setting, n_settings, near, why[best.panel]
+
+
+def _accuracies(page: Page) -> dict[str, pd.DataFrame]:
+    """Return the accuracies of Tables 3 to 6 by row and data set, ours (mean) and the paper's."""
+    tables = [records for name, records in page.results.items() if page.experiments[name].tested]
+    found = [r for records in tables for r in records if r.metric == "AC" and r.panel in SETS and r.mean is not None]
+    numbers = pd.DataFrame([vars(r) for r in found], columns=["panel", "row", "mean", "paper"])
+    return {side: numbers.pivot(index="row", columns="panel", values=side) for side in ("mean", "paper")}
+
+
+def _believed(page: Page) -> Iterator[str]:
+    """Say where KTRR stands among the paper's thirteen methods, and what its rivals gained."""
+    every, paper = _accuracies(page).values()
+    if not {*METHODS, *BESIDE} <= set(every.index) or len(every.columns) < len(SETS):
+        return
+    ours = every.loc[list(METHODS)]
+    ranks = ours.rank(ascending=False)
+    best = ranks.mean(axis=1).sort_values().head(4)
+    order = ", ".join(f"{row} {value:.1f}" for row, value in best.items())
+    yield f"Its places by accuracy among the paper's thirteen methods: {_by_set(ranks.loc['KTRR'], '.0f')}."
+    yield f"The best mean places: {order}."
+    gains = (ours - paper.loc[list(METHODS)]).drop("KTRR").stack()
+    yield (
+        f"With twelve settings each, its rivals are in the middle {gains.median():.1f} points above what the paper "
+        f"prints for them, and over 5 points in {(gains > 5).sum()} of {len(gains)} places; KTRR itself is "
+        f"{(every - paper).loc['KTRR'].median():.1f} above."
+    )
+    gained = {"the kernel (KTRR over TRR)": ("KTRR", "TRR"), "the truncation (TRR over LSR1)": ("TRR", "LSR1")}
+    gained |= {f"{row} (over KTRR)": (row, "KTRR") for row in BESIDE}
+    parts = [f"{what} {_by_set(every.loc[a] - every.loc[b], '+.1f')}" for what, (a, b) in gained.items()]
+    yield f"Points of accuracy that each part is worth: {'; '.join(parts)}."
+
+
+def _by_set(values: pd.Series[float], form: str) -> str:
+    return ", ".join(f"{panel} {values[panel]:{form}}" for panel in SETS)
 
 
 def _table(head: str, rows: Iterable[Sequence[object]]) -> str:
@@ -168,12 +250,19 @@ def _own_accuracies(records: Sequence[Record]) -> list[Record]:
     return [r for r in records if r.row in OWN and r.metric == "AC" and r.x is None and r.difference is not None]
 
 
-def _fails(judged: Sequence[Judged], n_below: int) -> str:
+def _fails(judged: Sequence[Judged], n_below: int, page: Page) -> str:
     failed = [each for each in judged if each.ours is not None and not each.ours.holds]
     best = [each.where for each in failed if "is the best in all four scores" in each.text]
     text = f"{len(failed)} statements fail in our runs"
     text += f", among them that KTRR is the best in {', '.join(best)}" * bool(best)
-    return f"{text}. {n_below} accuracies are more than a point below the paper. Both lists are below."
+    ahead = []
+    ours = _accuracies(page)["mean"]
+    for panel, column in ours[ours.index.isin(METHODS)].items():
+        better = column[column > column.get("KTRR", 100)].sort_values(ascending=False)
+        names = ", ".join(f"{row} {value:.1f}" for row, value in better.items())
+        ahead += [f"{panel} {names} (KTRR {column['KTRR']:.1f})"] if names else []
+    text += f". Ahead of KTRR: {'; '.join(ahead)}" * bool(ahead)
+    return f"{text}. {n_below} accuracies are more than a point below the paper. Every one is listed below."
 
 
 def _status(page: Page) -> Iterator[tuple[object, ...]]:
