@@ -35,7 +35,11 @@ def setting(item: Planned) -> str:
         del values["bandwidth"]
     names = [name for name in (*SHOWN, *given) if name in values and name not in item.setting]
     told = {name: values[name] for name in names if AS_USUAL.get(name, ...) != values[name]}
-    return ", ".join(f"{LETTERS.get(name, name)} {_plain(value)}" for name, value in told.items())
+    return _told(told)
+
+
+def _told(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{LETTERS.get(name, name)} {_plain(value)}" for name, value in values.items())
 
 
 def _plain(value: Any) -> str:
@@ -93,18 +97,15 @@ def by_labels(
 
 
 def searched(experiment: Experiment, rows: Rows, records: Sequence[Record]) -> Iterator[tuple[Record, str, int, int]]:
-    """Yield the best record of every panel of a search, its setting, how many settings there are and how many are near.
+    """Yield the best of every panel of a search that is whole: record, setting, how many were tried and are near.
 
     Near is within a point.
     """
-    settings = {(item.panel, item.row): setting(item) for item in planning.plan(experiment, rows)}
-    full = {(item.panel, item.row): item for item in planning.plan(experiment, rows)}
+    settings = {(item.panel, item.row): item.setting for item in planning.plan(experiment, rows)}
     for panel in distinct(records, "panel"):
-        of_panel = [r for r in records if r.panel == panel and r.metric == "AC"]
+        of_panel = [r for r in records if (r.panel, r.metric) == (panel, "AC")]
         of_panel = [r for r in of_panel if r.cut == of_panel[0].cut]
         if len({r.n for r in of_panel}) == 1 and of_panel[0].n:  # settings are compared on the same draws or not at all
             best = max(of_panel, key=lambda r: r.mean or 0.0)
-            item = full[panel, best.row]
-            text = ", ".join(f"{LETTERS.get(name, name)} {_plain(value)}" for name, value in item.setting.items())
             near = sum((best.mean or 0.0) - (r.mean or 0.0) <= 1.0 for r in of_panel)
-            yield best, text or settings[panel, best.row], len(of_panel), near
+            yield best, _told(settings[panel, best.row]), len(of_panel), near

@@ -159,18 +159,17 @@ def _report(page: Page) -> str:
 
 def _searches(page: Page) -> Iterator[tuple[object, ...]]:
     """Yield where KTRR is below the paper: the number reported, and what a search with labels reaches."""
-    if SEARCH not in page.results:
-        return
-    search, why = page.experiments[SEARCH], page.words.get("searched", {})
-    places = {panel["name"]: panel["compared"] for panel in search.panels}
-    for best, setting, n_settings, near in searched(search, page.rows, page.results[SEARCH]):
+    search = page.experiments.get(SEARCH)
+    places = {panel["name"]: panel["compared"] for panel in search.panels} if search else {}
+    for best, setting, n_settings, near in searched(search, page.rows, page.results.get(SEARCH, [])) if search else ():
         table, panel, row, *x = places[best.panel]
-        own = next(
-            r for r in page.results[table] if (r.panel, r.row, r.metric) == (panel, row, "AC") and x in ([r.x], [])
-        )
-        item = next(i for i in planning.plan(page.experiments[table], page.rows) if (i.panel, i.row) == (panel, row))
-        reported = f"{own.mean:.1f}", how_chosen(item)
-        yield best.panel, f"{own.paper:.1f}", *reported, f"{best.mean:.1f}", setting, n_settings, near, why[best.panel]
+        key = panel, row, "AC", x[0] if x else None
+        own = next(r for r in page.results[table] if (r.panel, r.row, r.metric, r.x) == key)
+        if (own.difference or 0.0) < -BELOW:
+            planned = planning.plan(page.experiments[table], page.rows)
+            made_by = how_chosen(next(item for item in planned if (item.panel, item.row) == (panel, row)))
+            ours = f"{own.mean:.1f}", made_by, f"{best.mean:.1f}", setting, n_settings, near
+            yield best.panel, f"{own.paper:.1f}", *ours, page.words["searched"][best.panel]
 
 
 def _accuracies(page: Page) -> dict[str, pd.DataFrame]:
