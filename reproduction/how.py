@@ -57,29 +57,54 @@ def protocol(items: Sequence[Planned]) -> str:
     return f"{draws} × {runs} × {starts}" + " random" * (cut["init"] == "random")
 
 
-def made(experiment: Experiment, rows: Rows) -> Iterator[str]:
+def choice(item: Planned, choices: Mapping[str, Any]) -> str:
+    """Write how the setting of a row was chosen; nothing where no grid chose any."""
+    found = choices.get(item.key, {})
+    chosen = next((found[name] for name in names_of(item.cell["points"]) if name in found), None)
+    if chosen is None:
+        return ""
+    return (
+        f"the best of {chosen['tried']} by labels on {chosen['on']}"
+        if chosen["tried"]
+        else "earlier, by hand and labels"
+    )
+
+
+def made(experiment: Experiment, rows: Rows, choices: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each panel: how each of its rows was made. Panels that are made alike share one."""
     told: dict[str, list[str]] = {}
     for panel in [] if experiment.name == planning.GRID else experiment.panels:
-        of_panel = [item for item in planning.plan(experiment, rows) if item.panel == panel["name"]]
         places: dict[tuple[str, float | None], list[Planned]] = {}
-        for item in of_panel:
-            places.setdefault((rows[item.key]["label"], item.x), []).append(item)
-        settings, protocols = dict[str, list[str]](), dict[str, list[str]]()
-        for (label, _), items in places.items():
-            one = [item for item in items if item.row == items[0].row]  # of the rows of a surface the first
-            for found, text in ((settings, setting(one[0])), (protocols, protocol(one))):
-                if label not in found.setdefault(text, []):
-                    found[text].append(label)
-        if panel.get("grid"):
-            settings = {"as the rows say": []}
-        parts = [f"{', '.join(labels)}: {text}".removeprefix(": ") for text, labels in settings.items() if text]
+        for item in planning.plan(experiment, rows):
+            if item.panel == panel["name"]:
+                places.setdefault((rows[item.key]["label"], item.x), []).append(item)
+        # of the rows of a surface or a grid the first
+        ones = {key: [item for item in items if item.row == items[0].row] for key, items in places.items()}
+        settings = _grouped({key: setting(items[0]) for key, items in ones.items()})
+        protocols = _grouped({key: protocol(items) for key, items in ones.items()})
+        chosen = _grouped({key: choice(items[0], choices) for key, items in ones.items()})
         common = max(protocols, key=lambda text: len(protocols[text]))
         times = [common, *(f"{', '.join(labels)} {text}" for text, labels in protocols.items() if text != common)]
-        line = f"{'; '.join(parts)}. " * bool(parts) + f"Draws × runs × starts of k-means: {'; '.join(times)}."
-        told.setdefault(line, []).append(panel["name"])
+        parts = (
+            []
+            if panel.get("grid")
+            else ["; ".join(f"{', '.join(settings[text])}: {text}" for text in settings if text)]
+        )
+        parts += [f"Draws × runs × starts of k-means: {'; '.join(times)}"]
+        if not panel.get("grid") and panel.get("vary") in (None, "level"):
+            parts += [f"Chosen as {text}: {', '.join(labels)}" for text, labels in chosen.items() if text]
+        told.setdefault(". ".join(filter(None, parts)), []).append(panel["name"])
     for line, panels in told.items():
-        yield f"How, {', '.join(panels)}. {line}"
+        yield f"How, {', '.join(panels)}. {line}."
+
+
+def _grouped(texts: Mapping[tuple[str, float | None], str]) -> dict[str, list[str]]:
+    """Return the rows of each text, in order."""
+    found: dict[str, list[str]] = {}
+    for (label, _), text in texts.items():
+        if label not in found.setdefault(text, []):
+            found[text].append(label)
+    return found
 
 
 def by_labels(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from reproduction.cells import CODE
 from reproduction.claims import METHODS, SETS, Judged, Verdict, judge
 from reproduction.how import by_labels, made, searched
 from reproduction.how import setting as how_chosen
-from reproduction.plan import GRID, SEARCH, Experiment, Rows, names_of
+from reproduction.plan import GRID, SEARCH, Experiment, Rows
 from reproduction.records import CLOCKS, RATIO, Record, distinct, from_csv, is_curve
 from reproduction.run import Settings, progress
 from reproduction.tables import markdown
@@ -46,13 +46,12 @@ OWN = ("KTRR", "EKTRR", "exp(−d²/σ²)")
 
 
 class Page(NamedTuple):
-    """What the page is made from: experiments, results, words, cells (all, kept, minutes), outdated rows; the rows."""
+    """What the page is made from: experiments, results, words, cells (all, kept, minutes); the rows."""
 
     experiments: dict[str, Experiment]
     results: dict[str, list[Record]]
     words: dict[str, Any]
     cells: dict[str, tuple[int, int, float]]
-    old: dict[str, set[tuple[str, str]]]
     rows: Rows
 
 
@@ -67,18 +66,17 @@ def write_page(settings: Settings) -> Path:
     if not results:
         parts.append("Nothing has been run yet.\n")
     else:
-        rows, choices = planning.load_parameters(settings.home, settings.chosen), planning.read_chosen(settings.chosen)
+        rows = planning.load_parameters(settings.home, settings.chosen)
         cells = {name: progress(each, settings) for name, each in experiments.items()}
-        old = {name: outdated(experiments[name], rows, results[name]) for name in results}
-        page = Page(experiments, results, words, cells, old, rows)
+        page = Page(experiments, results, words, cells, rows)
         parts.append(_report(page))
         parts.append(f"## How to read it\n\n{words['reading'].strip()}\n\nsubspaces {__version__}, code {CODE}.\n")
         for name, experiment in experiments.items():
             if name in results:
                 said = [words.get("words", {}).get(name, ""), *findings(experiment, results[name])]
                 said += [EARLIER] * (not cells[name][1])
-                said.append(_about_settings(experiment, rows, choices, old[name]))
-                parts.append(_section(page, name, said, settings.output.resolve()))
+                lines = made(experiment, rows, planning.read_chosen(settings.chosen))
+                parts.append(_section(page, name, said, lines, settings.output.resolve()))
             elif experiment.paper:
                 parts.append(f"## {experiment.heading}\n\nNot run yet.\n")
         parts.append(_sentences())
@@ -104,7 +102,7 @@ def _read(results: Path) -> list[Record]:
         raise FileError(results, f"not a table of results ({error}); remove it and run the experiment again") from error
 
 
-def _section(page: Page, name: str, said: Sequence[str], folder: Path) -> str:
+def _section(page: Page, name: str, said: Sequence[str], how: Iterable[str], folder: Path) -> str:
     """Write title, what was done, the figure, what it says, the tables, how their rows were made."""
     experiment, records = page.experiments[name], page.results[name]
     link = f"{os.path.relpath(folder, folder.parent)}/{name}"
@@ -118,7 +116,7 @@ def _section(page: Page, name: str, said: Sequence[str], folder: Path) -> str:
     table = markdown(experiment, records, tried)
     if table.count("\n|") <= LARGE:
         lines.append(table)
-    lines += [f"{line}\n" for line in made(experiment, page.rows)]
+    lines += [f"{line}\n" for line in how]
     return "\n".join([*lines, f"All numbers: [csv]({link}.csv)\n"])
 
 
@@ -293,8 +291,6 @@ def _rows_below(page: Page) -> Iterator[tuple[str, ...]]:
         for r in [] if is_curve(records) else _below_paper(records):
             known = (reasons.get(key) for key in (f"{name}, {r.panel}, {r.row}", r.row, name))
             reason = next(filter(None, known), reasons["any"])
-            if (r.panel, r.row) in page.old[name]:
-                reason = "of an earlier setting: not yet run with the one that is set now"
             yield f"{page.experiments[name].paper}, {r.panel}", r.row, f"{r.mean:.1f}", f"{r.paper:.1f}", reason
 
 
@@ -408,30 +404,3 @@ def _about_times(records: Sequence[Record]) -> Iterator[str]:
     tests = ", ".join(f"{r.panel} {r.metric} {r.p:.2g}" for r in records if r.row == "TRR" and r.p is not None)
     if tests:
         yield f"KTRR against TRR by the rank-sum test, p: {tests}."
-
-
-def outdated(experiment: Experiment, rows: Rows, records: Sequence[Record]) -> set[tuple[str, str]]:
-    """Find panels and rows whose results are of another setting than the one that would be run now."""
-    now = {(item.panel, item.row, item.x): item.method for item in planning.plan(experiment, rows)}
-    return {(r.panel, r.row) for r in records if r.n and r.setting != now.get((r.panel, r.row, r.x), r.setting)}
-
-
-def _about_settings(experiment: Experiment, rows: Rows, choices: Mapping[str, Any], old: set[tuple[str, str]]) -> str:
-    """Say how the settings of a table were chosen, `old` ones apart; nothing where no grid chose any."""
-    parts = []
-    for panel in experiment.panels:
-        by_rule: dict[tuple[int, str], list[str]] = {}
-        earlier = []
-        for name in panel["rows"]:
-            found, label = choices.get(name, {}), rows[name]["label"]
-            choice = next((found[key] for key in names_of(panel["data"]) if key in found), None)
-            if choice is None or panel.get("grid") or panel.get("vary") not in (None, "level"):
-                continue
-            if choice["tried"] and (panel["name"], label) not in old:
-                by_rule.setdefault((choice["tried"], choice["on"]), []).append(label)
-            else:
-                earlier.append(label)
-        told = [f"best of {tried} by labels on {on}: {', '.join(names)}" for (tried, on), names in by_rule.items()]
-        told += [f"still those of an earlier choice by hand and labels: {', '.join(earlier)}"] * bool(earlier)
-        parts += [f"{panel['name']}: {'; '.join(told)}."] * bool(told)
-    return "Settings. " + " ".join(parts) if parts else ""

@@ -220,12 +220,20 @@ def test_what_is_kept_is_made_again_from_the_runs_that_are_kept(tmp_path):
 
 
 def test_every_row_says_how_it_was_made():
-    rows, table5 = plan.load_parameters(), plan.load_experiment("table5")
-    (line,) = how.made(table5, rows)
+    rows, table5, choices = (
+        plan.load_parameters(),
+        plan.load_experiment("table5"),
+        plan.read_chosen(plan.HERE / plan.CHOSEN),
+    )
+    (line,) = how.made(table5, rows, choices)
     assert "KTRR: kernel rbf, σ 0.5, λ 1, η 3, graph column, scaling unit;" in line  # of the grid, and defaults
-    assert line.endswith("10 × 1 × 500; k-means 10 × 1 × 20; KTRR, automatic 10 × 1 × its own.")
+    assert (
+        ": 10 × 1 × 500; k-means 10 × 1 × 20; KTRR, automatic 10 × 1 × its own. Chosen as the best of 12 by labels"
+        in line
+    )
+    assert line.endswith(" on draws 100, 101: " + ", ".join(claims.METHODS) + ", KTRR, modularity.")
     assert all(rows[name]["label"] in line for name in table5.panels[0]["rows"] if name != "constant")
-    fig3 = list(how.made(plan.load_experiment("fig3"), rows))
+    fig3 = list(how.made(plan.load_experiment("fig3"), rows, choices))
     assert [("λ" in each, "η 5" in each) for each in fig3] == [(False, False), (False, True), (True, False)]
     assert all("connect False" in each and each.endswith(" 1 × 50 × 500 random.") for each in fig3)
 
