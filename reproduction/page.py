@@ -38,8 +38,7 @@ LARGE, LONGEST = 90, 220
 """Rows above which a table is only linked; characters of figures in a line of the table of claims."""
 NEAR, BELOW = 0.3, 1.0
 """Points of a score that count as the same number; points below the paper that are worth a reason."""
-AUTOMATIC = "KTRR, automatic"
-BESIDE = ("KTRR, modularity", AUTOMATIC)
+BESIDE = ("KTRR, modularity", "KTRR, automatic")
 """Rows of Tables 3 to 6 that the paper has not."""
 OWN = ("KTRR", "EKTRR", "exp(−d²/σ²)")
 """The paper's method, whatever a table calls it."""
@@ -338,25 +337,7 @@ def findings(experiment: Experiment, records: Sequence[Record]) -> list[str]:
         return list(_about_curves(records))
     if experiment.printed != "paper":
         return list(_about_published(records))
-    return [*_about_rows(records), *_about_times(records), *_about_automatic(records)]
-
-
-def _about_rows(records: Sequence[Record]) -> Iterator[str]:
-    """Set the paper's method among its rivals, and name who is below the paper."""
-    for panel in distinct(records, "panel"):
-        rows = [r for r in records if (r.panel, r.metric) == (panel, "AC") and r.difference is not None]
-        if len(rows) < 2:
-            continue
-        own = next((r for r in rows if r.row in OWN), rows[0])
-        ahead = sorted((r for r in rows if (r.mean or 0) > (own.mean or 0)), key=lambda r: -(r.mean or 0))
-        text = f"{panel}: {own.row} has an accuracy of {own.mean:.1f}, the paper {own.paper:.1f}"
-        if ahead:
-            names = ", ".join(f"{r.row} {r.mean:.1f}" for r in ahead)
-            text += f"; {counted(len(ahead), 'of the other rows is', 'of the other rows are')} ahead of it: {names}"
-        else:
-            text += "; it is ahead of all other rows of the paper"
-        short = ", ".join(f"{r.row} {r.mean:.1f} / {r.paper:.1f}" for r in _below_paper(rows))
-        yield text + f". Below the paper (ours / printed): {short}" * bool(short) + "."
+    return list(_about_times(records))
 
 
 def _about_published(records: Sequence[Record]) -> Iterator[str]:
@@ -366,14 +347,6 @@ def _about_published(records: Sequence[Record]) -> Iterator[str]:
     if both:
         text = f"Of {counted(len(both), 'published figure')} {len(both) - len(short)} are reached, to a point, "
         yield text + "some with settings picked for it (see above)" + f"; not {', '.join(short)}" * bool(short) + "."
-
-
-def _about_automatic(records: Sequence[Record]) -> Iterator[str]:
-    if any(record.row == AUTOMATIC and record.mean is not None for record in records):
-        yield (
-            f"*{AUTOMATIC}* uses no label here, but its rule was made with the labels of these very data sets, so this "
-            "row is no independent test of it."
-        )
 
 
 def _about_curves(records: Sequence[Record]) -> Iterator[str]:
