@@ -54,4 +54,5 @@ def test_more_samples_than_are_compared(rng):
 def test_few_samples():
     assert spanning_neighbors(np.eye(3), RBF(), None) == 5  # too few to tell: the default
     assert spanning_neighbors(np.array([[0.0], [1.0], [2.1], [3.3], [4.0]]), RBF(), None) == 2
+    assert spanning_neighbors(10.0 ** np.arange(6)[:, np.newaxis], RBF(), None) == 2  # less than a line
     assert KTRR(1, n_nonzero="dimension").fit(np.ones((6, 2))).n_clusters_ == 1
