@@ -238,10 +238,7 @@ def _fit_often(cell: Cell, X: Array, y: Labels) -> Result:
 
 def make_model(name: str, settings: Mapping[str, Any], *, n_clusters: int, seed: int) -> Any:
     """Make an estimator for so many clusters; one's own need not have the parameters n_clusters and random_state."""
-    cls = load_method(name)
-    if "auto" in settings.values():  # the automatic row, in the words of its kept runs
-        cls, settings = SubspaceClustering, {"affine": False, **settings}
-        settings["assign_labels"] = settings.pop("partition", "auto")
+    cls: Any = SubspaceClustering if name == "automatic" else load_method(name)
     known = inspect.signature(cls).parameters.values()
     any_name = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known)
     given = {"n_clusters": n_clusters, "random_state": seed}
@@ -309,8 +306,9 @@ KINDS = {"cut": _cut_often, "fit": _fit_often, "coefficients": _coefficients, "p
 
 
 def parameters(cell: Cell) -> dict[str, Any]:
-    """Return the estimator's parameters; TOML has no None, so the word none stands for it."""
-    return {name: None if value == "none" else value for name, value in cell["parameters"].items()}
+    """Return the estimator's parameters; none stands for None, and partition is what kept cells call assign_labels."""
+    named = {"partition": "assign_labels"}
+    return {named.get(name, name): None if value == "none" else value for name, value in cell["parameters"].items()}
 
 
 def _scores(y: Labels, found: Iterable[Labels]) -> dict[str, list[float]]:

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from reproduction import plan as planning
 from reproduction.cells import CODE
-from reproduction.claims import Judged, Verdict, judge
-from reproduction.plan import Experiment, Rows, names_of
+from reproduction.claims import METHODS, SETS, Judged, Verdict, judge
+from reproduction.how import by_labels, made, searched
+from reproduction.how import setting as how_chosen
+from reproduction.plan import GRID, SEARCH, Experiment, Rows
 from reproduction.records import CLOCKS, RATIO, Record, distinct, from_csv, is_curve
 from reproduction.run import Settings, progress
 from reproduction.tables import markdown
@@ -34,19 +38,20 @@ LARGE, LONGEST = 90, 220
 """Rows above which a table is only linked; characters of figures in a line of the table of claims."""
 NEAR, BELOW = 0.3, 1.0
 """Points of a score that count as the same number; points below the paper that are worth a reason."""
-AUTOMATIC = "KTRR, automatic"
+BESIDE = ("KTRR, modularity", "KTRR, automatic")
+"""Rows of Tables 3 to 6 that the paper has not."""
 OWN = ("KTRR", "EKTRR", "exp(−d²/σ²)")
 """The paper's method, whatever a table calls it."""
 
 
 class Page(NamedTuple):
-    """What the page is made from: experiments, results, words, cells (all, kept, minutes) and outdated rows by name."""
+    """What the page is made from: experiments, results, words, cells (all, kept, minutes); the rows."""
 
     experiments: dict[str, Experiment]
     results: dict[str, list[Record]]
     words: dict[str, Any]
     cells: dict[str, tuple[int, int, float]]
-    old: dict[str, set[tuple[str, str]]]
+    rows: Rows
 
 
 def write_page(settings: Settings) -> Path:
@@ -60,22 +65,33 @@ def write_page(settings: Settings) -> Path:
     if not results:
         parts.append("Nothing has been run yet.\n")
     else:
-        rows, choices = planning.load_parameters(settings.home, settings.chosen), planning.read_chosen(settings.chosen)
+        rows = planning.load_parameters(settings.home, settings.chosen)
         cells = {name: progress(each, settings) for name, each in experiments.items()}
-        old = {name: outdated(experiments[name], rows, results[name]) for name in results}
-        page = Page(experiments, results, words, cells, old)
+        page = Page(experiments, results, words, cells, rows)
         parts.append(_report(page))
         parts.append(f"## How to read it\n\n{words['reading'].strip()}\n\nsubspaces {__version__}, code {CODE}.\n")
         for name, experiment in experiments.items():
             if name in results:
                 said = [words.get("words", {}).get(name, ""), *findings(experiment, results[name])]
                 said += [EARLIER] * (not cells[name][1])
-                said.append(_about_settings(experiment, rows, choices, old[name]))
-                parts.append(_section(experiment, results[name], said, settings.output.resolve()))
+                lines = made(experiment, rows, planning.read_chosen(settings.chosen))
+                parts.append(_section(page, name, said, lines, settings.output.resolve()))
             elif experiment.paper:
                 parts.append(f"## {experiment.heading}\n\nNot run yet.\n")
+        parts.append(_sentences())
     write_text(path, "\n".join(parts))
     return path
+
+
+def _sentences() -> str:
+    """Write where the sentences of the paper's text stand in the code."""
+    found = tomllib.loads((planning.HERE / "sentences.toml").read_text(encoding="utf-8"))["sentences"]
+    lines = ["where | what the paper says | in the code | what to know", "--- | --- | --- | ---"]
+    for where, text, names, note in found:
+        code = ", ".join(f"`{name}`" for name in names) or "nothing"
+        lines.append(f"{where} | {text.replace('|', '&#124;')} | {code} | {note}")
+    table = "\n".join(f"| {line} |" for line in lines)
+    return f"## The paper's text, sentence by sentence\n\n{table}\n"
 
 
 def _read(results: Path) -> list[Record]:
@@ -85,16 +101,21 @@ def _read(results: Path) -> list[Record]:
         raise FileError(results, f"not a table of results ({error}); remove it and run the experiment again") from error
 
 
-def _section(experiment: Experiment, records: Sequence[Record], said: Sequence[str], folder: Path) -> str:
-    """Write title, what was done, the figure, what it says, the tables."""
-    link = f"{os.path.relpath(folder, folder.parent)}/{experiment.name}"
+def _section(page: Page, name: str, said: Sequence[str], how: Iterable[str], folder: Path) -> str:
+    """Write title, what was done, the figure, what it says, the tables, how their rows were made."""
+    experiment, records = page.experiments[name], page.results[name]
+    link = f"{os.path.relpath(folder, folder.parent)}/{name}"
     lines = [f"## {experiment.heading}\n", f"{experiment.note} {experiment.origin}\n"]
-    if (folder / f"{experiment.name}.{experiment.picture}").exists():
+    if (folder / f"{name}.{experiment.picture}").exists():
         lines.append(f"![{experiment.title}]({link}.{experiment.picture})\n")
     lines += [f"{text.strip()}\n" for text in said if text.strip()]
-    table = markdown(experiment, records)
+    grid, tried = page.experiments.get(GRID), {}
+    if grid is not None and experiment.tested and experiment.metrics[0] == "AC":
+        tried = by_labels(experiment, page.rows, grid, page.results.get(GRID, []))
+    table = markdown(experiment, records, tried)
     if table.count("\n|") <= LARGE:
         lines.append(table)
+    lines += [f"{line}\n" for line in how]
     return "\n".join([*lines, f"All numbers: [csv]({link}.csv)\n"])
 
 
@@ -107,12 +128,19 @@ def _report(page: Page) -> str:
     glance = [line for name in page.results if (line := _summary(page.experiments[name], page.results[name]))]
     scores = "median difference (ours − paper) | within 0.3 | inside our spread | AC of KTRR: ours | paper"
     parts = [
-        "## Report",
+        "## In five minutes",
         "**What was run.** " + _ran(page),
-        "**What reproduces.** " + _agrees(judged, page),
-        "**What does not.** " + _fails(judged, len(below)),
+        "**What holds.** " + _agrees(judged, page),
+        "**What does not.** " + _fails(judged, len(below), page),
+        "**What to believe about KTRR.** " + " ".join([*_believed(page), page.words.get("believe", "").strip()]),
         f"**What the paper leaves open.**\n\n{page.words['open'].strip()}",
         f"**Try it.**\n\n{page.words['commands'].strip()}",
+    ]
+    if wide := list(_searches(page)):
+        head = "where | the paper | reported: accuracy | setting | searched with labels: accuracy | setting | "
+        head += "settings tried | within a point of the best | why they differ"
+        parts += ["### KTRR at its best", page.words.get("searches", "").strip(), _table(head, wide)]
+    parts += [
         "### Cells run and left",
         _table(" | cells of the whole protocol | done and kept | left | CPU minutes spent", _status(page)),
         "### At a glance",
@@ -123,7 +151,57 @@ def _report(page: Page) -> str:
     if below:
         head = "where | row | ours | paper | what is known"
         parts += ["### Accuracies more than a point below the paper", _table(head, below)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _searches(page: Page) -> Iterator[tuple[object, ...]]:
+    """Yield where KTRR is below the paper: the number reported, and what a search with labels reaches."""
+    search = page.experiments.get(SEARCH)
+    places = {panel["name"]: panel["compared"] for panel in search.panels} if search else {}
+    for best, setting, n_settings, near in searched(search, page.rows, page.results.get(SEARCH, [])) if search else ():
+        table, panel, row, *x = places[best.panel]
+        key = panel, row, "AC", x[0] if x else None
+        own = next(r for r in page.results[table] if (r.panel, r.row, r.metric, r.x) == key)
+        if (own.difference or 0.0) < -BELOW:
+            planned = planning.plan(page.experiments[table], page.rows)
+            made_by = how_chosen(next(item for item in planned if (item.panel, item.row) == (panel, row)))
+            ours = f"{own.mean:.1f}", made_by, f"{best.mean:.1f}", setting, n_settings, near
+            yield best.panel, f"{own.paper:.1f}", *ours, page.words["searched"][best.panel]
+
+
+def _accuracies(page: Page) -> dict[str, pd.DataFrame]:
+    """Return the accuracies of Tables 3 to 6 by row and data set, ours (mean) and the paper's."""
+    tables = [records for name, records in page.results.items() if page.experiments[name].tested]
+    found = [r for records in tables for r in records if r.metric == "AC" and r.panel in SETS and r.mean is not None]
+    numbers = pd.DataFrame([vars(r) for r in found], columns=["panel", "row", "mean", "paper"])
+    return {side: numbers.pivot(index="row", columns="panel", values=side) for side in ("mean", "paper")}
+
+
+def _believed(page: Page) -> Iterator[str]:
+    """Say where KTRR stands among the paper's thirteen methods, and what its rivals gained."""
+    every, paper = _accuracies(page).values()
+    if not {*METHODS, *BESIDE} <= set(every.index) or len(every.columns) < len(SETS):
+        return
+    ours = every.loc[list(METHODS)]
+    ranks = ours.rank(ascending=False)
+    best = ranks.mean(axis=1).sort_values().head(4)
+    order = ", ".join(f"{row} {value:.1f}" for row, value in best.items())
+    yield f"Its places by accuracy among the paper's thirteen methods: {_by_set(ranks.loc['KTRR'], '.0f')}."
+    yield f"The best mean places: {order}."
+    gains = (ours - paper.loc[list(METHODS)]).drop("KTRR").stack()
+    yield (
+        f"With twelve settings each, its rivals are in the middle {gains.median():.1f} points above what the paper "
+        f"prints for them, and over 5 points in {(gains > 5).sum()} of {len(gains)} places; KTRR itself is "
+        f"{(every - paper).loc['KTRR'].median():.1f} above."
+    )
+    gained = {"the kernel (KTRR over TRR)": ("KTRR", "TRR"), "the truncation (TRR over LSR1)": ("TRR", "LSR1")}
+    gained |= {f"{row} (over KTRR)": (row, "KTRR") for row in BESIDE}
+    parts = [f"{what} {_by_set(every.loc[a] - every.loc[b], '+.1f')}" for what, (a, b) in gained.items()]
+    yield f"Points of accuracy that each part is worth: {'; '.join(parts)}."
+
+
+def _by_set(values: pd.Series[float], form: str) -> str:
+    return ", ".join(f"{panel} {values[panel]:{form}}" for panel in SETS)
 
 
 def _table(head: str, rows: Iterable[Sequence[object]]) -> str:
@@ -168,12 +246,19 @@ def _own_accuracies(records: Sequence[Record]) -> list[Record]:
     return [r for r in records if r.row in OWN and r.metric == "AC" and r.x is None and r.difference is not None]
 
 
-def _fails(judged: Sequence[Judged], n_below: int) -> str:
+def _fails(judged: Sequence[Judged], n_below: int, page: Page) -> str:
     failed = [each for each in judged if each.ours is not None and not each.ours.holds]
     best = [each.where for each in failed if "is the best in all four scores" in each.text]
     text = f"{len(failed)} statements fail in our runs"
     text += f", among them that KTRR is the best in {', '.join(best)}" * bool(best)
-    return f"{text}. {n_below} accuracies are more than a point below the paper. Both lists are below."
+    ahead = []
+    ours = _accuracies(page)["mean"]
+    for panel, column in ours[ours.index.isin(METHODS)].items():
+        better = column[column > column.get("KTRR", 100)].sort_values(ascending=False)
+        names = ", ".join(f"{row} {value:.1f}" for row, value in better.items())
+        ahead += [f"{panel} {names} (KTRR {column['KTRR']:.1f})"] if names else []
+    text += f". Ahead of KTRR: {'; '.join(ahead)}" * bool(ahead)
+    return f"{text}. {n_below} accuracies are more than a point below the paper. Every one is listed below."
 
 
 def _status(page: Page) -> Iterator[tuple[object, ...]]:
@@ -205,8 +290,6 @@ def _rows_below(page: Page) -> Iterator[tuple[str, ...]]:
         for r in [] if is_curve(records) else _below_paper(records):
             known = (reasons.get(key) for key in (f"{name}, {r.panel}, {r.row}", r.row, name))
             reason = next(filter(None, known), reasons["any"])
-            if (r.panel, r.row) in page.old[name]:
-                reason = "of an earlier setting: not yet run with the one that is set now"
             yield f"{page.experiments[name].paper}, {r.panel}", r.row, f"{r.mean:.1f}", f"{r.paper:.1f}", reason
 
 
@@ -254,25 +337,7 @@ def findings(experiment: Experiment, records: Sequence[Record]) -> list[str]:
         return list(_about_curves(records))
     if experiment.printed != "paper":
         return list(_about_published(records))
-    return [*_about_rows(records), *_about_times(records), *_about_automatic(records)]
-
-
-def _about_rows(records: Sequence[Record]) -> Iterator[str]:
-    """Set the paper's method among its rivals, and name who is below the paper."""
-    for panel in distinct(records, "panel"):
-        rows = [r for r in records if (r.panel, r.metric) == (panel, "AC") and r.difference is not None]
-        if len(rows) < 2:
-            continue
-        own = next((r for r in rows if r.row in OWN), rows[0])
-        ahead = sorted((r for r in rows if (r.mean or 0) > (own.mean or 0)), key=lambda r: -(r.mean or 0))
-        text = f"{panel}: {own.row} has an accuracy of {own.mean:.1f}, the paper {own.paper:.1f}"
-        if ahead:
-            names = ", ".join(f"{r.row} {r.mean:.1f}" for r in ahead)
-            text += f"; {counted(len(ahead), 'of the other rows is', 'of the other rows are')} ahead of it: {names}"
-        else:
-            text += "; it is ahead of all other rows of the paper"
-        short = ", ".join(f"{r.row} {r.mean:.1f} / {r.paper:.1f}" for r in _below_paper(rows))
-        yield text + f". Below the paper (ours / printed): {short}" * bool(short) + "."
+    return list(_about_times(records))
 
 
 def _about_published(records: Sequence[Record]) -> Iterator[str]:
@@ -282,14 +347,6 @@ def _about_published(records: Sequence[Record]) -> Iterator[str]:
     if both:
         text = f"Of {counted(len(both), 'published figure')} {len(both) - len(short)} are reached, to a point, "
         yield text + "some with settings picked for it (see above)" + f"; not {', '.join(short)}" * bool(short) + "."
-
-
-def _about_automatic(records: Sequence[Record]) -> Iterator[str]:
-    if any(record.row == AUTOMATIC and record.mean is not None for record in records):
-        yield (
-            f"*{AUTOMATIC}* uses no label here, but its rule was made with the labels of these very data sets, so this "
-            "row is no independent test of it."
-        )
 
 
 def _about_curves(records: Sequence[Record]) -> Iterator[str]:
@@ -320,30 +377,3 @@ def _about_times(records: Sequence[Record]) -> Iterator[str]:
     tests = ", ".join(f"{r.panel} {r.metric} {r.p:.2g}" for r in records if r.row == "TRR" and r.p is not None)
     if tests:
         yield f"KTRR against TRR by the rank-sum test, p: {tests}."
-
-
-def outdated(experiment: Experiment, rows: Rows, records: Sequence[Record]) -> set[tuple[str, str]]:
-    """Find panels and rows whose results are of another setting than the one that would be run now."""
-    now = {(item.panel, item.row, item.x): item.method for item in planning.plan(experiment, rows)}
-    return {(r.panel, r.row) for r in records if r.n and r.setting != now.get((r.panel, r.row, r.x), r.setting)}
-
-
-def _about_settings(experiment: Experiment, rows: Rows, choices: Mapping[str, Any], old: set[tuple[str, str]]) -> str:
-    """Say how the settings of a table were chosen, `old` ones apart; nothing where no grid chose any."""
-    parts = []
-    for panel in experiment.panels:
-        by_rule: dict[tuple[int, str], list[str]] = {}
-        earlier = []
-        for name in panel["rows"]:
-            found, label = choices.get(name, {}), rows[name]["label"]
-            choice = next((found[key] for key in names_of(panel["data"]) if key in found), None)
-            if choice is None or panel.get("grid") or panel.get("vary") not in (None, "level"):
-                continue
-            if choice["tried"] and (panel["name"], label) not in old:
-                by_rule.setdefault((choice["tried"], choice["on"]), []).append(label)
-            else:
-                earlier.append(label)
-        told = [f"best of {tried} by labels on {on}: {', '.join(names)}" for (tried, on), names in by_rule.items()]
-        told += [f"still those of an earlier choice by hand and labels: {', '.join(earlier)}"] * bool(earlier)
-        parts += [f"{panel['name']}: {'; '.join(told)}."] * bool(told)
-    return "Settings. " + " ".join(parts) if parts else ""

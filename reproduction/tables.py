@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from reproduction.plan import Experiment
 from reproduction.records import CLOCKS, Record, distinct, is_curve
@@ -11,17 +11,24 @@ from subspaces.metrics.tables import Cell, Row, Table
 from subspaces.utils.spelling import counted
 
 
-def markdown(experiment: Experiment, records: Sequence[Record]) -> str:
-    """Write one table per panel: every metric with the paper's number and the difference; notes on all at the end."""
+def markdown(
+    experiment: Experiment, records: Sequence[Record], tried: Mapping[tuple[str, str], tuple[str, str]] | None = None
+) -> str:
+    """Write one table per panel: every metric with the paper's number and the difference; notes on all at the end.
+
+    `tried` are the best and the median accuracy of the grid of rows, by panel and row.
+    """
     parts = []
     for panel in distinct(records, "panel"):
         of_panel = [record for record in records if record.panel == panel]
-        header, *rows = _curves(of_panel) if is_curve(of_panel) else _by_metric(experiment, of_panel)
+        header, *rows = _curves(of_panel) if is_curve(of_panel) else _by_metric(experiment, of_panel, tried or {})
         parts.append(Table(header, rows, panel).to_markdown() + "\n")
     return "\n".join([*parts, *(f"{note}  " for note in _footnotes(experiment, records))]).rstrip() + "\n"
 
 
-def _by_metric(experiment: Experiment, records: Sequence[Record]) -> list[list[str | Cell]]:
+def _by_metric(
+    experiment: Experiment, records: Sequence[Record], tried: Mapping[tuple[str, str], tuple[str, str]]
+) -> list[list[str | Cell]]:
     """Return a table whose rows are methods.
 
     A column for each metric, and for the paper's number and the difference where it has any.
@@ -35,6 +42,10 @@ def _by_metric(experiment: Experiment, records: Sequence[Record]) -> list[list[s
         for line, (_, of_row) in zip(lines, _rows(records), strict=True):
             record = next((r for r in of_row if r.metric == metric), None)
             line += [_number(record), *(write(record) for write in beside)]
+        if metric == "AC" and tried:
+            header += ["best of its grid", "median"]
+            for line, (_, of_row) in zip(lines, _rows(records), strict=True):
+                line += tried.get((of_row[0].panel, of_row[0].row), ("", ""))
     return [header, *lines]
 
 

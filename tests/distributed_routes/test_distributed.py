@@ -17,6 +17,9 @@ import dask.dataframe as dd
 import pandas as pd
 from sklearn.base import clone
 from sklearn.cluster import KMeans
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from distributed_routes.rings_data import ektrr, ktrr, three_rings
 from subspaces import SSSC, TRR, SampledClusterer
@@ -92,6 +95,16 @@ def test_every_sampler_draws_what_it_draws_in_memory(client, rings, sampler):
     labels = fit_predict(estimator, da.from_array(rings, chunks=(1500, 4)), client=client)
     np.testing.assert_array_equal(labels, expected.labels_)
     assert estimator.agreement_ == expected.agreement_
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_another_classifier_labels_what_it_labels_in_memory(client, rings, tmp_path):
+    parameters = {"classifier": make_pipeline(StandardScaler(), KNeighborsClassifier(1)), "n_nonzero": "dimension"}
+    chunks, labels = da.from_array(rings, chunks=(700, 4)), []
+    for given in (parameters, {}):  # labels that one classifier left in the folder are not the other's
+        labels.append(fit_predict(ektrr(**given), chunks, client=client, checkpoint=tmp_path))
+        np.testing.assert_array_equal(labels[-1], ektrr(**given).fit_predict(rings))
+    assert (labels[0] != labels[1]).any()
 
 
 @pytest.mark.usefixtures("small_tasks")

@@ -120,6 +120,20 @@ def test_ektrr_is_algorithm_2(subspaces):
     assert (network.predict(model.classifier_[0].transform(X[landmarks])) == base.labels_).mean() > 0.95
 
 
+def test_ektrr_with_another_classifier(subspaces):
+    """The third step is the pipeline's, trained on the landmarks alone; the user's own stays unfitted."""
+    X, _ = subspaces
+    given = make_pipeline(StandardScaler(), KNeighborsClassifier(3))
+    model = EKTRR(3, n_landmarks=150, classifier=given, n_nonzero="dimension").fit(X)
+    landmarks, others = model.landmark_indices_, np.setdiff1d(np.arange(len(X)), model.landmark_indices_)
+    by_hand = clone(given).fit(X[landmarks], model.labels_[landmarks])
+    assert_array_equal(model.labels_[others], by_hand.predict(X[others]))
+    assert model.clusterer_.n_nonzero_ == 3
+    assert not hasattr(given[-1], "classes_")
+    with pytest.raises(ValueError, match="'classifier' parameter of EKTRR must be an object implementing 'fit'"):
+        EKTRR(3, classifier=StandardScaler()).fit(X)
+
+
 # ---------------------------------------------------------------- several draws
 
 

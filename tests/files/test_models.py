@@ -18,6 +18,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import io_data
 from io_data import npy, npy_header, write_zip
@@ -65,6 +69,7 @@ def test_every_method_comes_back(tmp_path, name):
         KTRR(3, solver="two_scale"),
         KTRR(3, out_of_sample="network", random_state=np.random.RandomState(0)),
         EKTRR(3, n_landmarks=30),
+        EKTRR(3, n_landmarks=30, classifier=make_pipeline(StandardScaler(), LogisticRegression())),
         SampledClusterer(3, n_landmarks=40, n_draws=2),
     ],
     ids=lambda fitted: str(fitted).split("random_state")[0],
@@ -73,6 +78,13 @@ def test_every_part_comes_back(tmp_path, fitted):
     fitted.fit(X)
     save_model(tmp_path / "m.skops", fitted)
     np.testing.assert_array_equal(load_model(tmp_path / "m.skops")[0].predict(X), fitted.predict(X))
+
+
+def test_a_classifier_that_could_not_be_read_again_is_refused_with_a_remedy(tmp_path):
+    fitted = EKTRR(3, n_landmarks=30, classifier=KNeighborsClassifier()).fit(X)
+    with pytest.raises(FileError, match=r"KNeighborsClassifier'.* as classifier None or LogisticRegression\(\)"):
+        save_model(tmp_path / "m.skops", fitted)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_frame_is_read_by_its_columns(tmp_path):

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import clone
-from sklearn.metrics.pairwise import laplacian_kernel
+from sklearn.metrics.pairwise import laplacian_kernel, sigmoid_kernel
 
 from subspaces import AKK, EKTRR, KASP, KTRR, NystromSC
 from subspaces.kernels import (
@@ -60,13 +60,14 @@ def reference(name: str, X: np.ndarray, Y: np.ndarray, sigma: float = SIGMA) -> 
         "quadratic": lambda: product**2,
         "cubic": lambda: product**3,
         "polynomial": lambda: (0.5 * product + 2) ** 4,
+        "sigmoid": lambda: sigmoid_kernel(X, Y, gamma=0.5, coef0=-0.2),
         "correntropy": lambda: np.exp(-((X[:, None] - Y[None]) ** 2) / sigma**2).mean(axis=2),
     }[name]()
 
 
 def fitted(name: str, X: np.ndarray, sigma: float | str = SIGMA) -> Kernel:
-    params = {"degree": 4, "gamma": 0.5, "coef0": 2.0} if name == "polynomial" else None
-    return as_kernel(name, sigma, params).fit(X)
+    params = {"polynomial": {"degree": 4, "gamma": 0.5, "coef0": 2.0}, "sigmoid": {"gamma": 0.5, "coef0": -0.2}}
+    return as_kernel(name, sigma, params.get(name)).fit(X)
 
 
 def close(actual: np.ndarray, expected: np.ndarray, name: str) -> None:
@@ -274,9 +275,9 @@ def test_invalid_polynomials_are_refused(bad):
     (name,) = bad
     with pytest.raises(ValueError, match=f"^{name} of the polynomial kernel must be a positive"):
         as_kernel("polynomial", params=bad).fit(np.eye(3))
-    for value in (np.inf, "1"):
-        with pytest.raises(ValueError, match=r"^coef0 of the polynomial kernel must be a finite number"):
-            as_kernel("polynomial", params={"coef0": value}).fit(np.eye(3))
+    for value, kernel in ((np.inf, "polynomial"), ("1", "polynomial"), (np.nan, "sigmoid")):
+        with pytest.raises(ValueError, match=rf"^coef0 of the {kernel} kernel must be a finite number"):
+            as_kernel(kernel, params={"coef0": value}).fit(np.eye(3))
 
 
 @both_dtypes
@@ -438,7 +439,7 @@ def test_a_kernel_must_define_its_computation():
         Nothing()
     with pytest.raises(NotImplementedError, match="'laplacian' is no function of a distance"):
         Laplacian().profile(np.zeros(2))
-    assert [name for name, kind in KERNELS.items() if kind.sees_units] == ["polynomial"]
+    assert [name for name, kind in KERNELS.items() if kind.sees_units] == ["polynomial", "sigmoid"]
 
 
 # ------------------------------------------------------------------ as_kernel
@@ -488,6 +489,8 @@ def test_faults_of_names_and_params():
         as_kernel("cosine", params={"gamma": 2})
     with pytest.raises(ValueError, match=r"may hold \['coef0', 'degree', 'gamma'\]; got \['power'\]"):
         as_kernel("polynomial", params={"power": 2, "degree": 2})
+    with pytest.raises(ValueError, match=r"sigmoid kernel may hold \['coef0', 'gamma'\]; got \['degree'\]"):
+        as_kernel("sigmoid", params={"degree": 2})
 
 
 # ------------------------------------------------------------------ callables and given matrices

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pkgutil
 import shutil
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from reproduction import cells, claims, page, plan, records, tables
+from reproduction import cells, claims, how, page, plan, records, tables
 from reproduction.__main__ import main
 from reproduction.records import Record
 from reproduction.run import Settings, run_experiment
@@ -215,6 +217,60 @@ def test_what_is_kept_is_made_again_from_the_runs_that_are_kept(tmp_path):
         assert (output / f"{name}.csv").read_bytes() == (DOCS / "reproduction" / f"{name}.csv").read_bytes()
     (output / plan.CHOSEN).unlink()  # written anew with the grid
     assert page.write_page(Settings(output)).read_bytes() == (DOCS / "reproduction.md").read_bytes()
+
+
+def test_every_row_says_how_it_was_made():
+    rows, table5, choices = (
+        plan.load_parameters(),
+        plan.load_experiment("table5"),
+        plan.read_chosen(plan.HERE / plan.CHOSEN),
+    )
+    (line,) = how.made(table5, rows, choices)
+    assert "KTRR: kernel rbf, σ 0.5, λ 1, η 3, graph column, scaling unit;" in line  # of the grid, and defaults
+    assert (
+        ": 10 × 1 × 500; k-means 10 × 1 × 20; KTRR, automatic 10 × 1 × its own. Chosen as the best of 12 by labels"
+        in line
+    )
+    assert line.endswith(" on draws 100, 101: " + ", ".join(claims.METHODS) + ", KTRR, modularity.")
+    assert all(rows[name]["label"] in line for name in table5.panels[0]["rows"] if name != "constant")
+    fig3 = list(how.made(plan.load_experiment("fig3"), rows, choices))
+    assert [("λ" in each, "η 5" in each) for each in fig3] == [(False, False), (False, True), (True, False)]
+    assert all("connect False" in each and each.endswith(" 1 × 50 × 500 random.") for each in fig3)
+
+
+def test_best_and_median_of_a_grid_beside_the_reported_row():
+    rows, grid = plan.load_parameters(), plan.load_experiment("grid")
+    found = records.from_csv((DOCS / "reproduction" / "grid.csv").read_text(encoding="utf-8"))
+    tried = how.by_labels(plan.load_experiment("table5"), rows, grid, found)
+    twelve = [r.mean for r in found if (r.panel, r.metric) == ("USPS", "AC") and r.row.startswith("LSA: ")]
+    assert len(twelve) == 12
+    assert tried["USPS", "LSA"] == (f"{max(twelve):.1f}", f"{np.median(twelve):.1f}")
+    assert ("USPS", "k-means") not in tried
+    experiment = an_experiment(tested=["AC"])
+    text = tables.markdown(experiment, [Record("USPS", "LSA", None, "c", "AC", 70.0, n=1)], tried)
+    assert (
+        f"|  | AC | best of its grid | median |\n| --- | ---: | ---: | ---: |\n| LSA | 70.00 | {max(twelve):.1f} |"
+        in text
+    )
+
+
+def test_a_search_with_labels_names_its_best_setting():
+    rows, search, panel = plan.load_parameters(), plan.load_experiment("best"), "Table 5 USPS"
+    labels = dict.fromkeys(item.row for item in plan.plan(search, rows) if item.panel == panel)
+    scores = {**dict.fromkeys(labels, 50.0), "KTRR: graph column, bandwidth 0.5, reg 1.0, n_nonzero 3": 59.0}
+    scores["KTRR: graph column, bandwidth 0.5, reg 1.0, n_nonzero 4"] = 58.5
+    found = [Record(panel, label, None, "c", "AC", score, n=4) for label, score in scores.items()]
+    ((best, setting, n_settings, near),) = how.searched(search, rows, found)
+    assert (best.mean, setting, near) == (59.0, "graph column, σ 0.5, λ 1, η 3", 2)
+    assert n_settings == len(labels) == len(found)
+    found[3].n = 3  # settings are compared on the same draws or not at all
+    assert not list(how.searched(search, rows, found))
+
+
+def test_what_the_text_says_stands_where_the_page_says():
+    for _, text, names, note in tomllib.loads((plan.HERE / "sentences.toml").read_text(encoding="utf-8"))["sentences"]:
+        assert all(pkgutil.resolve_name(name) for name in names), text
+        assert names or note
 
 
 def test_a_page_of_nothing_of_little_and_of_a_damaged_table(settings):

@@ -37,12 +37,12 @@ class WithKernel:
     kernel : str, callable or Kernel, default="rbf"
         See :mod:`subspaces.kernels`: ``"rbf"`` exp(−d²/σ²), ``"exponential"``, ``"inverse_square"``,
         ``"inverse_distance"`` (bounded forms of the paper's 1/d² and 1/d), ``"quadratic"``, ``"cubic"``,
-        ``"polynomial"``, ``"linear"``, ``"cosine"``, ``"correntropy"`` (robust to corrupted features),
+        ``"polynomial"``, ``"sigmoid"``, ``"linear"``, ``"cosine"``, ``"correntropy"`` (robust to corrupted features),
         ``"precomputed"``, a callable ``kernel(X, Y)``, or a :class:`~subspaces.kernels.Kernel` object.
     bandwidth : {"rms", "mean", "median"} or float, default="rms"
         σ of the distance kernels: root mean squared distance, mean distance, median distance or a number.
     kernel_params : dict or None
-        ``degree``, ``gamma``, ``coef0`` of the polynomial kernel; keywords of a callable.
+        ``gamma`` and ``coef0`` of the polynomial and sigmoid kernel, ``degree`` of the former; keywords of a callable.
     """
 
     kernel: KernelLike = "rbf"

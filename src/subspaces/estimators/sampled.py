@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from sklearn import config_context
 from sklearn.base import clone
@@ -156,7 +156,25 @@ class Sampled(SubspaceClusterer):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SampledClusterer(Sampled):
+class ByClassifier:
+    """Label what is no landmark by any classifier; a mixin.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier or pipeline, or None, default=None
+        Anything with ``fit`` and ``predict``; it is cloned. None is the paper's network with 10 hidden units.
+    """
+
+    classifier: Any = None
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"classifier": [HasMethods(["fit", "predict"]), None]}
+
+    def _new_classifier(self) -> Any:
+        return self.classifier
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SampledClusterer(ByClassifier, Sampled):
     """Sample, cluster, classify: make any clusterer linear in n.
 
     Some samples, the landmarks, are clustered; a classifier learns their labels and labels all other samples. Time and
@@ -169,8 +187,6 @@ class SampledClusterer(Sampled):
     clusterer : scikit-learn clusterer or None, default=None
         Anything with ``fit_predict``; it is cloned. None is :class:`~subspaces.KTRR`. Landmarks it calls noise (−1)
         stay noise and do not train the classifier.
-    classifier : scikit-learn classifier or None, default=None
-        Anything with ``fit`` and ``predict``; it is cloned. None is the paper's network with 10 hidden units.
     scaling : {None, "unit", "max", "minmax", "standard"}, default=None
         Scaling of the input, fitted to all samples, seen by clusterer and classifier.
     random_state : int, RandomState, Generator or None, default=0
@@ -198,12 +214,10 @@ class SampledClusterer(Sampled):
 
     n_clusters: int | None = field(default=None, kw_only=False)
     clusterer: Any = None
-    classifier: Any = None
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [COUNT, None],
         "clusterer": [HasMethods("fit_predict"), None],
-        "classifier": [HasMethods(["fit", "predict"]), None],
     }
     cost = "the clusterer on n_landmarks points, the classifier on all"
     reference = FRAMEWORK
@@ -219,18 +233,15 @@ class SampledClusterer(Sampled):
             )
         return clusterer.set_params(n_clusters=self.n_clusters)
 
-    def _new_classifier(self) -> Any:
-        return self.classifier
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class EKTRR(WithKernel, Sampled):
+class EKTRR(ByClassifier, WithKernel, Sampled):
     """Extended KTRR (EKTRR), Algorithm 2 of the paper: KTRR on a subset, a small network for the rest.
 
     δ samples are drawn uniformly and clustered by :class:`~subspaces.KTRR`; a network with one hidden layer of 10 units
-    learns their labels and classifies all other samples.
+    (or another `classifier`) learns their labels and classifies all other samples.
 
-    Algorithm 2 has ``sampler="uniform"`` and ``n_draws=1``.
+    Algorithm 2 has ``sampler="uniform"``, ``n_draws=1`` and ``classifier=None``.
 
     Parameters
     ----------
@@ -242,8 +253,8 @@ class EKTRR(WithKernel, Sampled):
         λ divided by the mean diagonal of the kernel matrix.
     affine : bool, default=False
         Subspaces need not contain the origin.
-    n_nonzero : int or None, default=5
-        η, coefficients kept per landmark; None keeps all.
+    n_nonzero : int, "dimension" or None, default=5
+        η, coefficients kept per landmark, as in :class:`~subspaces.KTRR`; None keeps all.
     graph, assign_labels, n_init
         Of the clustering of the landmarks, as in :class:`~subspaces.KTRR`.
 
@@ -260,12 +271,13 @@ class EKTRR(WithKernel, Sampled):
 
     reg: float = 1.0
     affine: bool = False
-    n_nonzero: int | None = 5
+    n_nonzero: int | Literal["dimension"] | None = 5
     graph: GraphName = "symmetric"
     assign_labels: AssignLabels = "kmeans"
     n_init: int = 20
 
     _method = KTRR
+    _constraints: ClassVar[dict[str, list[Any]]] = KTRR._constraints
     cost = "KTRR on δ points, O(δ³), then O(10 m) per point"
     reference = KTRR.reference
 

@@ -12,6 +12,7 @@ name                         class                        k(x, y)               
 ``"quadratic"``              :class:`Quadratic`           (xᵀy)²
 ``"cubic"``                  :class:`Cubic`               (xᵀy)³
 ``"polynomial"``             :class:`Polynomial`          (gamma xᵀy + coef0)^degree
+``"sigmoid"``                :class:`Sigmoid`             tanh(gamma xᵀy + coef0)
 ``"correntropy"``            :class:`Correntropy`         mean over features of exp(−(x_j−y_j)²/s²) s, per feature
 ``"precomputed"``            :class:`Precomputed`         X is the Gram matrix itself
 a callable                   :class:`FunctionKernel`      ``kernel(X, Y, **params)``
@@ -24,7 +25,7 @@ kernel of your own: :class:`Kernel`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from subspaces.kernels.base import FunctionKernel as FunctionKernel
@@ -42,12 +43,13 @@ from subspaces.kernels.profiles import InverseSquare as InverseSquare
 from subspaces.kernels.profiles import Linear as Linear
 from subspaces.kernels.profiles import Polynomial as Polynomial
 from subspaces.kernels.profiles import Quadratic as Quadratic
+from subspaces.kernels.profiles import Sigmoid as Sigmoid
 from subspaces.utils.distances import BANDWIDTHS as BANDWIDTHS
 from subspaces.utils.distances import unknown_name
 from subspaces.utils.types import Array
 
 _OF_DISTANCES = (RBF, Exponential, InverseSquare, InverseDistance)
-_OF_PRODUCTS = (Linear, Cosine, Quadratic, Cubic, Polynomial)
+_OF_PRODUCTS = (Linear, Cosine, Quadratic, Cubic, Polynomial, Sigmoid)
 
 KERNELS: dict[str, type[Kernel]] = {
     kind.name: kind for kind in (*_OF_DISTANCES, *_OF_PRODUCTS, Correntropy, Precomputed)
@@ -56,8 +58,6 @@ KERNELS: dict[str, type[Kernel]] = {
 
 KernelLike = str | Callable[[Array, Array], Array] | Kernel
 """Type of the parameter ``kernel`` of an estimator."""
-
-_POLYNOMIAL_PARAMS = ("coef0", "degree", "gamma")
 
 
 def as_kernel(
@@ -70,7 +70,7 @@ def as_kernel(
     kernel : name in ``KERNELS``, callable ``kernel(X, Y, **params)``, or :class:`Kernel`
     bandwidth : ``"rms"``, ``"mean"``, ``"median"`` or a positive number
         For a kernel that has a bandwidth and does not bring its own.
-    params : ``degree``, ``gamma``, ``coef0`` of the polynomial kernel, or keywords of the callable; never changed
+    params : ``gamma``, ``coef0``, ``degree`` of kernels that have them, or keywords of the callable; never changed
 
     Examples
     --------
@@ -93,17 +93,14 @@ def as_kernel(
         return FunctionKernel(kernel, dict(params or {}))
     if not isinstance(kernel, str) or kernel not in KERNELS:
         raise ValueError(unknown_name("kernel", kernel, tuple(KERNELS)))
-    if kernel == Polynomial.name:
-        unknown = set(params or {}) - set(_POLYNOMIAL_PARAMS)
-        if unknown:
-            allowed = list(_POLYNOMIAL_PARAMS)
-            raise ValueError(
-                f"kernel_params of the polynomial kernel may hold {allowed}; got {sorted(unknown)} as well."
-            )
-        return Polynomial(**(params or {}))
-    if params:
-        raise ValueError(f"kernel={kernel!r} takes no kernel_params; got {sorted(params)}.")
-    return _with_bandwidth(KERNELS[kernel](), bandwidth)
+    kind, given = KERNELS[kernel], dict(params or {})
+    allowed = sorted(part.name for part in fields(kind) if part.init and part.name != "bandwidth")
+    unknown = sorted(set(given) - set(allowed))
+    if unknown and allowed:
+        raise ValueError(f"kernel_params of the {kernel} kernel may hold {allowed}; got {unknown} as well.")
+    if unknown:
+        raise ValueError(f"kernel={kernel!r} takes no kernel_params; got {unknown}.")
+    return _with_bandwidth(kind(**given), bandwidth)
 
 
 def is_precomputed(kernel: Any) -> bool:

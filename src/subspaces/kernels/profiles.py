@@ -1,7 +1,8 @@
 """Kernels with a profile: functions of the product xᵀy, or of the distance d = ‖x − y‖.
 
 Those of products, (γ xᵀy + c)^degree and the cosine xᵀy/(‖x‖‖y‖), have an exact feature map of finite size: the
-samples, their unit rows, or their monomials (eq. 3.23). If it is short, no n × n matrix is needed at all.
+samples, their unit rows, or their monomials (eq. 3.23). If it is short, no n × n matrix is needed at all. The sigmoid
+tanh(γ xᵀy + c) has none.
 
 Of the distance: exp(−d²/σ²), exp(−d/σ), 1/(1 + d²/σ²), 1/(1 + d/σ). The kernels ``1/d²`` and ``1/d`` of the paper are
 infinite on the diagonal as printed, so no Gram matrix of them exists. The printed results come from the bounded forms
@@ -221,9 +222,7 @@ class Polynomial(_Power):
         super().__post_init__()
         if not isinstance(self.degree, Integral) or self.degree < 1:
             raise ValueError(f"degree of the polynomial kernel must be a positive integer; got {self.degree!r}.")
-        for name, value, least in (("gamma", self.gamma, "positive"), ("coef0", self.coef0, "finite")):
-            if not isinstance(value, Real) or not np.isfinite(float(value)) or (least == "positive" and value <= 0):
-                raise ValueError(f"{name} of the polynomial kernel must be a {least} number; got {value!r}.")
+        _check_line(self.name, self.gamma, self.coef0)
 
     def profile(self, block: Array) -> None:
         """Compute (gamma xᵀy + coef0)^degree, or raise ValueError if that overflows."""
@@ -237,6 +236,40 @@ class Polynomial(_Power):
                 f"the polynomial kernel with {params} is too large for {block.dtype} on these points: "
                 'scale them (scaling="unit") or lower degree, gamma or coef0.'
             )
+
+
+@dataclass(frozen=True)
+class Sigmoid(DotKernel):
+    """tanh(gamma xᵀy + coef0), what a layer of a neural network computes; seldom positive semidefinite.
+
+    It nearly is where its argument stays small: for samples of unit length with `gamma` below 1 and `coef0` at 0.
+
+    Parameters
+    ----------
+    gamma : positive number
+    coef0 : finite number
+    """
+
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse NaN and text."""
+        super().__post_init__()
+        _check_line(self.name, self.gamma, self.coef0)
+
+    def profile(self, block: Array) -> None:
+        """Compute tanh(gamma xᵀy + coef0)."""
+        block *= self.gamma
+        block += self.coef0
+        np.tanh(block, out=block)
+
+
+def _check_line(kernel: str, gamma: Any, coef0: Any) -> None:
+    """Refuse slopes and offsets of xᵀy that are no numbers."""
+    for name, value, least in (("gamma", gamma, "positive"), ("coef0", coef0, "finite")):
+        if not isinstance(value, Real) or not np.isfinite(float(value)) or (least == "positive" and value <= 0):
+            raise ValueError(f"{name} of the {kernel} kernel must be a {least} number; got {value!r}.")
 
 
 def n_monomials(n_features: int, degree: int) -> int:
@@ -371,6 +404,7 @@ _PROFILES: dict[type[Kernel], Callable[[Any, Any, Any], Any]] = {
     Quadratic: lambda xp, products, kernel: products**2,
     Cubic: lambda xp, products, kernel: products**3,
     Polynomial: lambda xp, products, kernel: (products * kernel.gamma + kernel.coef0) ** kernel.degree,
+    Sigmoid: lambda xp, products, kernel: xp.tanh(products * kernel.gamma + kernel.coef0),
 }
 
 

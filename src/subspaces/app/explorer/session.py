@@ -44,7 +44,7 @@ from subspaces.utils.progress import phase
 from subspaces.utils.spelling import first_line
 from subspaces.utils.types import Array, Data, Labels
 
-EXPLORED_KERNELS = tuple(name for name in KERNELS if name not in ("precomputed", "polynomial"))
+EXPLORED_KERNELS = tuple(name for name in KERNELS if name not in ("precomputed", "polynomial", "sigmoid"))
 CHOICES = (*EXPLORED_KERNELS, NEIGHBORS)
 """Kernels, and the graph of nearest neighbours without one."""
 N_CELLS = 240
@@ -76,7 +76,8 @@ class Settings:
         if isinstance(estimator, SC):
             return cls(**values, kernel=NEIGHBORS, n_nonzero=estimator.n_neighbors or cls.n_nonzero)
         values |= {name: getattr(estimator, name) for name in ("kernel", "reg", "affine")}
-        return cls(**values, n_nonzero=int(estimator.n_nonzero or cls.n_nonzero))
+        kept = getattr(estimator, "n_nonzero_", estimator.n_nonzero)  # None keeps all; a rule is a number once fitted
+        return cls(**values, n_nonzero=kept if isinstance(kept, int) else cls.n_nonzero)
 
     def estimator(self, **more: Any) -> KTRR | SC:
         """Return the method with these settings, and more parameters that both have."""

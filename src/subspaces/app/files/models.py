@@ -35,7 +35,8 @@ OURS = {
     "app.features.pixels": "Pixels",
     "kernels.base": "Precomputed",
     "kernels.correntropy": "Correntropy CosineMap",
-    "kernels.profiles": "Cosine Cubic Exponential InverseDistance InverseSquare Linear Polynomial Quadratic RBF",
+    "kernels.profiles": "Cosine Cubic Exponential InverseDistance InverseSquare "
+    "Linear Polynomial Quadratic RBF Sigmoid",
     "landmarks.bipartite": "BipartiteModel CoarseIndex Landmarks",
     "landmarks.collaborative": "CollaborativeClassifier",
     "landmarks.kernel_graph": "CentroidModel KernelCentres KernelKMeansModel KernelRows NystromModel",
@@ -51,12 +52,13 @@ OURS = {
 """Classes of this package, by module, that fitted models are made of beside the methods themselves."""
 
 OTHERS = (
+    "sklearn.linear_model._logistic.LogisticRegression",
     "sklearn.neural_network._multilayer_perceptron.MLPClassifier",
     "sklearn.pipeline.Pipeline",
     "sklearn.preprocessing._data.StandardScaler",
     "sklearn.preprocessing._label.LabelBinarizer",
 )
-"""Classes of scikit-learn that the network for new points is made of."""
+"""Classes of scikit-learn that label new points."""
 
 _CLASSES = {f"subspaces.{module}.{name}" for module, names in OURS.items() for name in names.split()}
 _CLASSES |= {f"{method.module}.{method.class_name}" for method in METHODS if method.kind in SHALLOW}
@@ -159,7 +161,8 @@ def _content(path: Path, document: dict[str, Any]) -> bytes:
     content: bytes = skops.io.dumps(document)
     if found := _strangers(content):
         problem = f"the model holds {quoted(found)}, which could not be read again"
-        raise FileError(path, f"{problem}; use a method of this package, and a network by its plain name")
+        remedy = "use a method of this package, a network by its plain name, as classifier None or LogisticRegression()"
+        raise FileError(path, f"{problem}; {remedy}")
     return content
 
 
