@@ -1,8 +1,7 @@
-"""Many points: Covtype and MNIST whole, growth with n, and how near the large routes come to the dense one.
+"""Many points: Covtype and MNIST whole, and how near the large routes come to the dense one.
 
     python benchmarks/scale.py covtype --seeds 5     # EKTRR, the seven rivals, the whole graph, a bare HNSW search
     python benchmarks/scale.py mnist --seeds 3
-    python benchmarks/scale.py growth                # n = 10⁴ to 10⁶, time and memory of each route, a plot
     python benchmarks/scale.py fidelity              # recall, coefficient error, label agreement against dense
 
 Every run is a process of its own, so that its peak memory is its own; each finished run is a line of
@@ -44,30 +43,16 @@ MNIST: dict[str, dict[str, Any]] = {  # on 50 principal components, or on pixels
     "neighbours": {"assign_labels": "modularity", "n_nonzero": 5},
     "neighbours-10": {"assign_labels": "modularity", "n_nonzero": 10},
 }
-GROWTH = ("two_scale", "low_rank", "ektrr", "dense")
-SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
-LARGEST = {"dense": 10_000, "low_rank": 300_000}
 
 
-def load(name: str, n: int | None = None) -> tuple[np.ndarray, np.ndarray, int]:
+def load(name: str) -> tuple[np.ndarray, np.ndarray, int]:
     from subspaces.datasets import load_covtype, load_mnist
 
     if name == "covtype":
         X, y = load_covtype(return_X_y=True, dtype=np.float32)
         return X, y, 7
-    if name == "mnist":
-        X, y = load_mnist(return_X_y=True, dtype=np.float32)
-        X /= 255
-        return X, y, 10
-    rng = np.random.default_rng(0)  # ten curved pieces of dimension 3 in 20 dimensions
-    assert n is not None
-    y = rng.integers(0, 10, n)
-    maps = rng.standard_normal((10, 6, 20)) / 2
-    t = rng.uniform(-1, 1, (n, 3))
-    Z = np.hstack([t, t**2]).astype(np.float32)
-    X = np.empty((n, 20), dtype=np.float32)
-    for c in range(10):
-        X[y == c] = Z[y == c] @ maps[c].astype(np.float32) + 2 * maps[c, 0].astype(np.float32)
+    X, y = load_mnist(return_X_y=True, dtype=np.float32)
+    X /= 255
     return X, y, 10
 
 
@@ -96,11 +81,6 @@ def cluster(method: str, params: dict[str, Any], X: np.ndarray, k: int, seed: in
         return MiniBatchKMeans(k, random_state=seed, n_init=10).fit_predict(X)
     if name == "neighbours":
         return _plain_graph(X, k, seed, params["n_nonzero"])
-    if name in GROWTH and name != "ektrr":
-        name = "trr" if name == "low_rank" else "ktrr"
-        params = (
-            {"solver": method, "assign_labels": "modularity"} if name == "ktrr" else {"assign_labels": "modularity"}
-        )
     model = registry.load(name)(n_clusters=k, random_state=seed, **params).fit(X)
     return model.labels_, {key: round(value, 2) for key, value in model.timings_.items()}
 
@@ -146,11 +126,11 @@ def _plain_graph(X: np.ndarray, k: int, seed: int, n_neighbors: int) -> np.ndarr
     return cut_by_modularity(affinity(C), k, seed=seed)
 
 
-def one(data: str, method: str, params: dict[str, Any], seed: int, n: int | None) -> dict[str, Any]:
+def one(data: str, method: str, params: dict[str, Any], seed: int) -> dict[str, Any]:
     """A single run: scores, seconds, peak memory."""
     from subspaces.metrics import clustering_scores
 
-    X, y, k = load(data, n)
+    X, y, k = load(data)
     X = np.ascontiguousarray(X)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     wall, cpu = time.perf_counter(), time.process_time()
@@ -162,9 +142,9 @@ def one(data: str, method: str, params: dict[str, Any], seed: int, n: int | None
     return {"wall": wall, "cpu": cpu, "peak_mb": peak / 1024, "data_mb": before / 1024, "legs": legs, **scores}
 
 
-def run(data: str, method: str, params: dict[str, Any], seed: int, n: int | None = None) -> dict[str, Any]:
+def run(data: str, method: str, params: dict[str, Any], seed: int) -> dict[str, Any]:
     """A single run in a process of its own, or what an earlier one left."""
-    key = {"data": data, "method": method, "params": params, "seed": seed, "n": n}
+    key = {"data": data, "method": method, "params": params, "seed": seed}
     RESULTS.parent.mkdir(exist_ok=True)
     if RESULTS.exists():
         for line in RESULTS.read_text().splitlines():
@@ -198,35 +178,6 @@ def table(data: str, methods: dict[str, dict[str, Any]], seeds: int) -> None:
             ]
             memory = f"{max(row['peak_mb'] for row in found):.0f} ({found[0]['data_mb']:.0f})"
             print(f"| {method} | {' | '.join(cells)} | {memory} |", flush=True)
-
-
-def growth() -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    print("| route | n | CPU s | wall s | peak MB | NMI |\n|---|---|---|---|---|---|")
-    for route in GROWTH:
-        sizes = [n for n in SIZES if n <= LARGEST.get(route, n)]
-        found = [(n, run("synthetic", route, {}, 0, n)) for n in sizes]
-        found = [(n, row) for n, row in found if row]
-        for n, row in found:
-            print(
-                f"| {route} | {n} | {row['cpu']:.1f} | {row['wall']:.1f} | {row['peak_mb']:.0f} | {row['nmi']:.1f} |",
-                flush=True,
-            )
-        if len(found) > 1:
-            exponent = np.polyfit(np.log([n for n, _ in found]), np.log([row["cpu"] for _, row in found]), 1)[0]
-            print(f"| {route} | fitted exponent of CPU time | {exponent:.2f} | | | |")
-        for axis, key in zip(axes, ("cpu", "peak_mb"), strict=True):
-            axis.loglog([n for n, _ in found], [row[key] for _, row in found], "o-", label=route)
-    for axis, name in zip(axes, ("CPU seconds", "peak memory, MB"), strict=True):
-        axis.set(xlabel="points", ylabel=name)
-        axis.grid(alpha=0.3)
-        axis.legend()
-    figure.savefig(RESULTS.parent / "growth.png", dpi=120)
 
 
 def fidelity() -> None:
@@ -274,7 +225,7 @@ def fidelity() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["covtype", "mnist", "growth", "fidelity", "one"])
+    parser.add_argument("what", choices=["covtype", "mnist", "fidelity", "one"])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--methods", nargs="*")
     parser.add_argument("--key")
@@ -285,7 +236,5 @@ if __name__ == "__main__":
         methods = COVTYPE if arguments.what == "covtype" else MNIST
         chosen = arguments.methods or list(methods)
         table(arguments.what, {name: methods[name] for name in chosen}, arguments.seeds)
-    elif arguments.what == "growth":
-        growth()
     else:
         fidelity()

@@ -70,6 +70,22 @@ def test_the_qr_cut_finds_blocks(dtype, rng):
     assert cut_by_qr(flat).shape == (20,)
 
 
+@pytest.mark.parametrize(("load", "n_threads"), [(2.5, 2), (2.6, 1)])
+def test_a_busy_machine_gets_one_thread(load, n_threads, monkeypatch):
+    """A fit of 800 samples took six times as long on two threads, of which one always waited for a core."""
+    seen = []
+
+    def kernel(X, Y):
+        seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return X @ Y.T
+
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("psutil.getloadavg", lambda: (load, 0.0, 0.0))
+    with threadpool_limits(2, user_api="blas"):
+        KTRR(4, kernel=kernel).fit(noisy(0, 60))
+    assert set(seen) == {n_threads}
+
+
 @pytest.mark.parametrize("method", [*(KTRR(4, assign_labels=cut) for cut in CUTS), SubspaceClustering(4)], ids=str)
 def test_one_thread_and_two(method, seed):
     """58: whole fits and predictions with BLAS and OpenMP on one thread and on two."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import graspologic_native
 import numpy as np
 import pandas as pd
 import pytest
@@ -193,3 +194,13 @@ def test_one_graph_can_still_be_counted(data):
     X, _ = data
     tried = candidates.tried_on(X, {**GIVEN, "reg": 0.1, "assign_labels": "modularity"})
     assert count_clusters(candidates_of(X, tried, Method()), X.shape[1]).estimate >= 2
+
+
+def test_cuts_that_are_only_compared_take_few_rounds(monkeypatch):
+    """Ten rounds of Leiden, as in a fit, took a seventh of a search of 500 samples."""
+    rounds, leiden = [], graspologic_native.leiden_csr
+    counted = lambda *graph, **options: rounds.append(options["iterations"]) or leiden(*graph, **options)  # noqa: E731
+    monkeypatch.setattr(graspologic_native, "leiden_csr", counted)
+    X = make_subspaces(3, dimension=2, ambient=10, n_samples=30, noise=0.1, random_state=0)[0]
+    choose(X, n_clusters=20, assign_labels="modularity", effort="fast")
+    assert set(rounds) == {3}

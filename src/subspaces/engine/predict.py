@@ -115,11 +115,12 @@ class ByTrainingPoints:
         found = self._of_points(X, known, of_new)
         if train is None:
             return found
-        size = abs(X).max(axis=1)
-        size = size.toarray().ravel() if sparse.issparse(size) else size
+        size = np.concatenate([_sizes(X[start:stop]) for start, stop in row_blocks(X.shape[0], 8 * X.shape[1])])
         with np.errstate(divide="ignore"):
             near = np.minimum(1, _BEYOND * self.largest / size)[:, None]
-        return np.asarray(near * found + (1 - near) / self.n_clusters)
+        found *= near
+        found += (1 - near) / self.n_clusters
+        return found
 
     def _of_points(self, X: Data, known: Array, of_new: Callable[[Data, Data], Array]) -> Array:
         """Return what is known of training samples; of new ones what `of_new` says, some rows at a time."""
@@ -208,6 +209,12 @@ class ByTrainingPoints:
             return self.penalty or 1.0
         some = np.linspace(0, len(self.labels) - 1, min(len(self.labels), 256)).astype(int)
         return penalty(self.kernel.diagonal(apply_scaling(self.X[some], self.scaling)), 0.1)
+
+
+def _sizes(X: Data) -> Array:
+    """Return the largest magnitude of each row."""
+    size = abs(X).max(axis=1)
+    return size.toarray().ravel() if sparse.issparse(size) else np.asarray(size)
 
 
 def by_training_points(result: FitResult, X: Data, rule: str) -> ByTrainingPoints:

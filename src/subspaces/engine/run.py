@@ -22,7 +22,7 @@ from subspaces.kernels.scaling import Scaling
 from subspaces.representation.coefficients import Factors, PermutedFactors
 from subspaces.spectral.partition import GRAPH_CUTS, in_order
 from subspaces.utils.ordering import Distinct, canonical_order, distinct_rows, hash_rows, inverse_of, reordered, rows_of
-from subspaces.utils.process import warn_caller
+from subspaces.utils.process import one_thread_if_busy, warn_caller
 from subspaces.utils.progress import Listener, Timer, phase
 from subspaces.utils.types import Array, Data, Labels
 
@@ -121,7 +121,8 @@ def run(
         if not plan.pairwise:
             warn_of_bad_numbers(X, plan.scaling)
         points = rows_of(X, order, pairwise=plan.pairwise)
-    found = run_ordered(plan, points, cache=_reused.get() if cache is None else cache, listen=listen, until=until)
+    with one_thread_if_busy():
+        found = run_ordered(plan, points, cache=_reused.get() if cache is None else cache, listen=listen, until=until)
     found = as_given(found, distinct.place[order])
     return replace(_with_copies(found, distinct), row_hashes=row_hashes)
 

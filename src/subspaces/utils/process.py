@@ -6,6 +6,7 @@ one that came second found what the first had changed, and leaves it so for good
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -13,12 +14,14 @@ import time
 import warnings
 from _thread import interrupt_main
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, cast
 
+import psutil
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
+_BUSY = 1.25  # load per core: a little above that of one program which uses all cores
 _INSIDE = ("subspaces", "sklearn", "contextlib", "concurrent", "threading")  # not the caller's own modules
 
 
@@ -68,6 +71,16 @@ where several threads use them at once."""
 def one_thread(user_api: str) -> Iterator[None]:
     """Keep ``"blas"`` or ``"openmp"`` to one thread; the number of OpenMP is each thread's own."""
     with keep_threads, _one_blas_thread if user_api == "blas" else _limited(user_api, 1):
+        yield
+
+
+@contextmanager
+def one_thread_if_busy() -> Iterator[None]:
+    """Keep BLAS to one thread while the machine is busy: its threads wait for one another, some of them without a core.
+
+    With two cores and ten programs a fit of 800 samples took 1.0 s on one thread and 5.6 s on two, of 3,000 7 and 31 s.
+    """
+    with one_thread("blas") if psutil.getloadavg()[0] > _BUSY * (os.cpu_count() or 1) else nullcontext():
         yield
 
 
