@@ -80,3 +80,15 @@ def test_searches(name: str) -> None:
         scores = {"modularity": modularity, "separation": separation}
         found = GridSearchCV(pipe, grid, scoring=scores, refit="separation", cv=whole(X), error_score="raise").fit(X)
         assert np.isfinite(found.cv_results_["mean_test_modularity"]).all()
+
+
+def test_a_notebook_shows_the_verdict_first_and_draws_the_tree() -> None:
+    model = SubspaceClustering(3, effort="fast").fit(X)
+    html = model._repr_html_()
+    assert html.startswith(f"<p><b>{model.verdict_}</b></p>")
+    assert html.count("─ cluster") == 3
+    assert repr(model.tree_).splitlines()[0].startswith("60 points")
+    assert sorted(line.partition("cluster ")[2] for line in repr(model.tree_).splitlines() if "cluster" in line) == [
+        f"{i}: {size} points" for i, size in enumerate(np.bincount(model.labels_))
+    ]
+    assert method("ektrr").fit(X)._repr_html_().startswith("<p><b>3 groups.</b></p>")
