@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -92,3 +93,18 @@ def test_a_notebook_shows_the_verdict_first_and_draws_the_tree() -> None:
         f"{i}: {size} points" for i, size in enumerate(np.bincount(model.labels_))
     ]
     assert method("ektrr").fit(X)._repr_html_().startswith("<p><b>3 groups.</b></p>")
+
+
+def test_texts_and_sparse_features_go_in_as_they_are() -> None:
+    about = ["star planet orbit moon", "bread flour oven dough", "court judge law trial"]
+    texts = [f"{a} and {b} of the {c}" for words in about for a in words.split() for b in words.split() for c in "xy"]
+    vectors = TfidfVectorizer().fit(texts)
+    true = np.repeat([0, 1, 2], 32)
+    for given, features in ((texts, None), (np.array(texts), "tfidf"), (texts, vectors.transform)):
+        model = SubspaceClustering(3, features=features, effort="fast").fit(given)
+        assert accuracy(true, model.labels_) == 1
+        assert (model.predict(texts[::9]) == model.labels_[::9]).all()
+    same = SubspaceClustering(3, effort="fast").fit(vectors.transform(texts))
+    assert (model.labels_ == same.labels_).all()
+    with pytest.raises(ValueError, match=r"features must return an array of shape \(96, m\)"):
+        SubspaceClustering(3, features=lambda X: vectors.transform(X)[:5]).fit(texts)
