@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from cli_data import run
 from subspaces import TRR, Comparison, compare
 from subspaces.datasets import load_named, make_subspaces
 from subspaces.datasets.loaders import NAMED
@@ -312,3 +314,39 @@ def test_several_processes_find_the_same(data):
     one, two = (compare(methods, data, n_runs=2, n_jobs=n_jobs) for n_jobs in (None, 2))
     for metric in ("AC", "NMI", "ARI", "F"):
         np.testing.assert_array_equal(two.scores[metric], one.scores[metric])
+
+
+def test_the_shell_runs_the_same_comparison(data, tmp_path):
+    X, y = data["small"]
+    names = np.array(["ash", "elm"])[y]
+    table, labels, out = (tmp_path / name for name in ("trees.csv", "theirs.csv", "table.tex"))
+    rows = (",".join(map(repr, map(float, row))) + f",{name}" for row, name in zip(X, names, strict=True))
+    table.write_text("a,b,c,d,e,kind\n" + "\n".join(rows) + "\n")
+    labels.write_text("cluster\n" + "\n".join(map(str, 1 - y)) + "\n")
+    command = (
+        "compare",
+        table,
+        labels,
+        "--label",
+        "kind",
+        "-m",
+        "TRR",
+        "-m",
+        "ssc",
+        "--runs",
+        2,
+        "--checkpoint",
+        tmp_path,
+    )
+    shown = json.loads(run(*command, "--json", "-o", out).output)
+    found = compare({"TRR": TRR(), "ssc": "ssc", "theirs.csv": names}, {"trees.csv": (X, names)}, n_runs=2)
+    assert list(shown["methods"]) == list(found.methods)
+    for i, row in enumerate(shown["methods"].values()):
+        assert row["AC"] == found.scores["AC"][i, 0].tolist()
+    assert shown["methods"]["theirs.csv"]["AC"] == [1.0, 1.0]
+    assert r"\toprule" in out.read_text()
+    assert "--force" in run(*command, "-o", out).output
+    assert "is needed with --method" in run("compare", table, "-m", "trr").output
+    assert "did you mean trr" in run("compare", table, "--label", "kind", "-m", "trrr").output
+    labels.write_text("line,cluster\n" + "\n".join(f"{i},0" for i in range(40, 0, -1)) + "\n")
+    assert "its rows are not those of trees.csv in the same order" in run(*command).output
