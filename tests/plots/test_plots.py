@@ -159,8 +159,9 @@ def test_doubtful_sample_lies_between_its_clusters(rng):
 
 def test_plane_is_the_principal_one(rng):
     Y = rng.standard_normal((40, 6)) * np.arange(1, 7)
-    found, _, method = layout.plane(Y, np.arange(40) % 3)
+    found, centres, method = layout.plane(Y, np.arange(40) % 3)
     assert method == "pca"
+    np.testing.assert_allclose(centres, [found[i::3].mean(axis=0) for i in range(3)], atol=1e-12)
     _, _, vectors = np.linalg.svd(Y - Y.mean(axis=0))
     np.testing.assert_allclose(np.abs(found), np.abs((Y - Y.mean(axis=0)) @ vectors[:2].T), atol=1e-10)
 
@@ -240,6 +241,9 @@ def test_confusion_puts_the_best_matching_on_the_diagonal():
     assert sorted(text.get_text() for text in display.ax_.texts) == ["1", "1", "1", "2"]
     many = np.arange(300) % 60
     assert not plots.ConfusionDisplay.from_predictions(many, many).ax_.texts  # no room for numbers
+    named = [f"a very long name {i}" for i in many]
+    n_named = [len(plots.ConfusionDisplay.from_predictions(many, x).ax_.get_xticks()) for x in (many, named)]
+    assert n_named == [20, 3], "names cover each other"
 
 
 def test_confusion_takes_what_scikit_learn_takes(data, model):

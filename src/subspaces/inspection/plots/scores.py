@@ -79,7 +79,7 @@ class ConfusionDisplay(style.Display):
         if is_small:
             for (i, j), count in np.ndenumerate(self.counts):
                 if count:
-                    color = style.readable_on(self.im_.cmap(self.im_.norm(shares[i, j]))[:3])
+                    color = style.readable_on(self.im_.cmap(self.im_.norm(shares[i, j])))
                     ax.text(j, i, f"{count:,}", ha="center", va="center", fontsize=7, color=color)
         font = {"fontsize": 8 if is_small else 7}
         ax.set_yticks(*style.thinned(np.arange(n_rows), self.classes, n_rows / 34), **font)
@@ -173,7 +173,7 @@ class SelectionDisplay(style.Display):
         for (i, j), value in np.ndenumerate(self.values):
             if np.isfinite(value):
                 text = f"{value:.2f} {self.cuts[i, j]}"
-                color = style.readable_on(image.cmap(image.norm(value))[:3])
+                color = style.readable_on(image.cmap(image.norm(value)))
                 ax.text(j, i, text, ha="center", va="center", fontsize=7, color=color)
         winner = self.selection.winner
         x, y = self.sizes.index(winner.n_nonzero), self.row_names.index(_row(winner))
