@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import make_scorer
@@ -15,8 +16,10 @@ from sklearn.preprocessing import StandardScaler
 
 from subspaces import SubspaceClustering, registry
 from subspaces.datasets import make_subspaces
+from subspaces.estimators import html_repr
 from subspaces.inspection.scorers import modularity, separation, whole
 from subspaces.metrics import accuracy
+from subspaces.spectral.hierarchy import cluster_tree
 
 X, y = make_subspaces(3, 2, 8, 20, noise=0.01, random_state=0)
 GRAPHS = (*registry.names("graph"), "front door")
@@ -83,7 +86,7 @@ def test_searches(name: str) -> None:
         assert np.isfinite(found.cv_results_["mean_test_modularity"]).all()
 
 
-def test_a_notebook_shows_the_verdict_first_and_draws_the_tree() -> None:
+def test_a_notebook_shows_the_verdict_first_and_draws_the_tree(monkeypatch: Any) -> None:
     model = SubspaceClustering(3, effort="fast").fit(X)
     html = model._repr_html_()
     assert html.startswith(f"<p><b>{model.verdict_}</b></p>")
@@ -93,6 +96,11 @@ def test_a_notebook_shows_the_verdict_first_and_draws_the_tree() -> None:
         f"{i}: {size} points" for i, size in enumerate(np.bincount(model.labels_))
     ]
     assert method("ektrr").fit(X)._repr_html_().startswith("<p><b>3 groups.</b></p>")
+    monkeypatch.setattr(html_repr, "MANY", 59)
+    assert model._repr_html_().startswith("<p><b>3 groups.</b></p>")
+    assert "─ cluster" not in model._repr_html_()
+    many = cluster_tree(sparse.csr_array(np.kron(np.eye(40), np.ones((2, 2)))), np.repeat(np.arange(40), 2))
+    assert sum("cluster" in line for line in repr(many).splitlines()) == 30
 
 
 def test_texts_and_sparse_features_go_in_as_they_are() -> None:
@@ -108,3 +116,10 @@ def test_texts_and_sparse_features_go_in_as_they_are() -> None:
     assert (model.labels_ == same.labels_).all()
     with pytest.raises(ValueError, match=r"features must return an array of shape \(96, m\)"):
         SubspaceClustering(3, features=lambda X: vectors.transform(X)[:5]).fit(texts)
+    for wrong, words in (
+        ("one text", "got one text"),
+        ([], "Expected 2D array"),
+        ([texts[:2]] * 3, "could not convert"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            SubspaceClustering().fit(wrong)

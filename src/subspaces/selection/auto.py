@@ -431,4 +431,4 @@ def _is_auto(value: Any) -> bool:
 
 def _are_texts(X: Any) -> bool:
     """Return whether X is one list, array or column of texts, and not a table."""
-    return getattr(X, "ndim", 1) == 1 and not isinstance(X, str) and len(X) > 0 and all(isinstance(x, str) for x in X)
+    return getattr(X, "ndim", 1) == 1 and len(X) > 0 and all(isinstance(x, str) for x in X)
