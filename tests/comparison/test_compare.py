@@ -276,6 +276,9 @@ def test_a_grid_shows_the_best_setting_beside_the_honest_one():
     assert found.ranking().names == ("mine", "other", "k-means")
     broken = compare({"deep": (Broken(), {"a": [1, 2]})}, {"d": (X, y)}, n_runs=1)
     assert broken.gaps == {("deep", "d"): "ValueError: no", ("deep" + BEST, "d"): "ValueError: no"}
+    half = compare({"mine": (Broken(), [{"a": [1]}, {"a": [2, 3]}])}, {"d": (X, y)}, n_runs=1)
+    assert half.gaps == {("mine", "d"): "ValueError: no"}
+    assert half.settings["mine" + BEST, "d"] == "a=3, the best AC of 1 setting that ran, 2 failed"
 
 
 class Broken(ClusterMixin, BaseEstimator):
@@ -283,7 +286,10 @@ class Broken(ClusterMixin, BaseEstimator):
         self.a = a
 
     def fit(self, X, y=None):
-        raise ValueError("no")
+        if self.a < 3:
+            raise ValueError("no")
+        self.labels_ = np.zeros(len(X), dtype=int)
+        return self
 
 
 def test_a_comparison_goes_on_where_it_was_stopped(data, tmp_path):

@@ -28,6 +28,7 @@ from subspaces.metrics.tables import Cell, Table, import_pandas
 from subspaces.spectral.partition import in_order
 from subspaces.utils.atomic import write_text
 from subspaces.utils.progress import Watcher, phase, progress_to, shown
+from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Labels
 
 SECONDS = "seconds"
@@ -145,7 +146,8 @@ def _gathered(
         setting, runs = max(whole, key=lambda each: sum(run["AC"] for run in each[1]))  # of several the first
         if method.endswith(BEST):
             chosen = ", ".join(f"{key}={value}" for key, value in setting.parameters.items())
-            settings[method, name] = f"{chosen}, the best AC of {len(tried)} settings"
+            failed = f" that ran, {len(tried) - len(whole)} failed" if len(whole) < len(tried) else ""
+            settings[method, name] = f"{chosen}, the best AC of {counted(len(whole), 'setting')}{failed}"
         for metric, values in scores.items():
             values[i, j] = [run[metric] for run in runs]
         partitions = [run["partition"] for run in runs]
@@ -266,7 +268,8 @@ def _rivals(methods: Any) -> dict[str, list[_Setting]]:
     named = methods if isinstance(methods, Mapping) else {name: name for name in methods}
     found: dict[str, list[_Setting]] = {}
     for name, method in named.items():
-        grid = method[1] if isinstance(method, tuple) and len(method) == 2 and isinstance(method[1], Mapping) else None
+        has_grid = isinstance(method, tuple) and len(method) == 2 and isinstance(method[1], Mapping | list)
+        grid = method[1] if has_grid else None
         estimator = _method(str(name), method if grid is None else method[0])
         rows = {str(name): [_Setting(estimator)]}
         if grid is not None:
