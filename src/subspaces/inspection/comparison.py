@@ -438,7 +438,7 @@ class Comparison:
         if runs:
             return frame
         groups = frame.groupby(level=["dataset", "method"], sort=False)
-        return groups.agg(["mean", "std"]).rename(columns={"std": "sd"})
+        return groups.agg([("mean", lambda x: x.mean()), ("sd", lambda x: x.std())])
 
     def __str__(self) -> str:
         return "\n\n".join([*map(str, self.tables()), f"* the best mean, {CONSTANT} aside"])

@@ -431,4 +431,5 @@ def _is_auto(value: Any) -> bool:
 
 def _are_texts(X: Any) -> bool:
     """Return whether X is one list, array or column of texts, and not a table."""
-    return getattr(X, "ndim", 1) == 1 and len(X) > 0 and all(isinstance(x, str) for x in X)
+    is_one = isinstance(X, str | list | tuple) or getattr(X, "ndim", 0) == 1
+    return is_one and len(X) > 0 and all(isinstance(x, str) for x in X)
