@@ -7,13 +7,15 @@ Gaussian kernel squares the distance, so one wild entry outweighs all others. Th
 feature on its own: a wild entry counts as "different" once, and no more.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from subspaces import KTRR
 from subspaces.datasets import salt_and_pepper
-from subspaces.inspection.plots import NoiseDisplay
+from subspaces.metrics import accuracy
 
 X, y = load_digits(return_X_y=True)
 X, y = X[::3], y[::3]
@@ -43,10 +45,21 @@ models = {
     "KTRR, correntropy, width 6": KTRR(10, kernel="correntropy", bandwidth=6.0, assign_labels="modularity"),
     "k-means": KMeans(10, n_init=10, random_state=0),
 }
-shares = [0, 0.01, 0.02, 0.05, 0.1, 0.2]
-display = NoiseDisplay.from_estimator(
-    models, X, y_true=y, corrupt=spikes, levels=shares, level_name="share of broken entries"
-)
+
+
+def draw(corrupt, shares, name):
+    """Draw a line of accuracies for each method."""
+    ax = plt.subplots(layout="constrained")[1]
+    damaged = [corrupt(X, share, random_state=0) for share in shares]  # the same for every method
+    for (title, model), marker in zip(models.items(), "os^D", strict=False):
+        ax.plot(
+            shares, [accuracy(y, clone(model).fit_predict(points)) for points in damaged], marker=marker, label=title
+        )
+    ax.set(xlabel=name, ylabel="accuracy")
+    ax.legend()
+
+
+draw(spikes, [0, 0.01, 0.02, 0.05, 0.1, 0.2], "share of broken entries")
 
 # %%
 # With a width that the damage cannot reach, a twentieth of all entries may be garbage at little loss.
@@ -54,6 +67,4 @@ display = NoiseDisplay.from_estimator(
 # The other kind of damage, pixels that turn black or white but stay within the range of the rest, is no case for it:
 # on these small pictures the Gaussian kernel is as good.
 models.pop("k-means")
-display = NoiseDisplay.from_estimator(
-    models, X, y_true=y, corrupt=salt_and_pepper, levels=[0, 0.1, 0.2], level_name="share of black or white pixels"
-)
+draw(salt_and_pepper, [0, 0.1, 0.2], "share of black or white pixels")

@@ -50,11 +50,11 @@ def table() -> str:
     return "\n".join(rows)
 
 
-def link(name: str, folder: str = "") -> str:
+def link(name: str) -> str:
     """Return a link to the section of a method, on the page of its family."""
     title = registry.entry_of(name).class_name
     pages = [page for page in METHODS.glob("*.md") if f"\n## {title}\n" in page.read_text(encoding="utf-8")]
-    return f"[{title}]({folder}{pages[0].name}#{title.lower()})"
+    return f"[{title}]({pages[0].name}#{title.lower()})"
 
 
 def short_reference(reference: str) -> str:
@@ -88,7 +88,7 @@ def bibtex() -> str:
 
     blocks = []
     for text, names in entries().values():
-        methods = ", ".join(link(name, "methods/") for name in names)
+        methods = ", ".join(link(name) for name in names)
         blocks.append(f"{methods}\n\n```bibtex\n{text}\n```")
     return "\n\n".join(blocks)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +14,11 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from cli_data import run
 from subspaces import TRR, Comparison, compare
 from subspaces.datasets import load_named, make_subspaces
 from subspaces.datasets.loaders import NAMED
+from subspaces.inspection.comparison import BEST
 from subspaces.metrics import CONSTANT, accuracy, score_table
 from subspaces.metrics.significance import holm
 
@@ -168,6 +172,11 @@ def test_tests_over_data_sets(rng):
         ({"k-means": TRR()}, "curves", "must not name a row 'k-means'"),
         ({"mine": TRR}, "curves", r"methods\['mine'\] must be an estimator with fit_predict"),
         ([TRR()], "curves", "methods must be a mapping"),
+        ("kttr", "curves", "there is no method 'kttr'; did you mean ktrr"),
+        ({f"a{BEST}": TRR(), "a": (TRR(), {"reg": [1.0]})}, "curves", "which the comparison has"),
+        ({"a": (TRR(), {"lambda": [1.0]})}, "curves", "Invalid parameter 'lambda'"),
+        ({"theirs": [0, 1]}, "curves", r"methods\['theirs'\] are no labels of 'curves': .* 300 and 2"),
+        ({"theirs": [0, 1]}, ["curves", "digits"], r"methods\['theirs'\] must map names of data sets to labels"),
         ("trr", "curvs", "Did you mean 'curves'"),
         ("trr", [], "datasets must hold at least one data set"),
         ("trr", {"a": np.ones((3, 2))}, r"datasets\['a'\] must be a pair"),
@@ -226,3 +235,124 @@ def test_a_partition_found_again_is_no_further_observation():
     assert (~found.repeated[:2]).sum(axis=2).tolist() == [[4], [4]]
     assert "No test of the scores of good" not in str(found)
     assert "**99.6 ± 0.3**†" in found.to_markdown("AC")
+
+
+def test_what_is_not_installed_is_a_gap(data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    found = compare({"deep": "DSCNet", "mine": "TRR"}, {"small": data["small"]}, n_runs=1)
+    assert "DSCNet needs PyTorch" in found.gaps["deep", "small"]
+    assert found.mean("AC")[1, 0] == accuracy(data["small"][1], TRR(2).fit_predict(data["small"][0]))
+
+
+def test_labels_made_elsewhere_are_a_row(data):
+    """They count as one partition, take no time, and may have any names."""
+    y = data["small"][1]
+    theirs = np.array(["b", "a"])[y]
+    theirs[0] = "c"
+    found = compare({"theirs": {"small": theirs}, "mine": Noted()}, data, n_runs=4)
+    assert found.scores["AC"][0, 0].tolist() == [accuracy(y, theirs)] * 4
+    assert np.isnan(found.scores["seconds"][0]).all()
+    assert "No test of the scores of theirs" in str(found)
+    assert found.gaps == {("theirs", "large"): "ValueError: no labels were given for it"}
+    one = compare({"theirs": theirs.tolist()}, {"small": data["small"]}, n_runs=1)
+    assert one.mean("AC")[0, 0] == accuracy(y, theirs)
+
+
+def test_a_grid_shows_the_best_setting_beside_the_honest_one():
+    """The setting chosen by the classes is named, in italics, and neither bold nor tested nor ranked."""
+    X, y = np.random.default_rng(0).normal(size=(60, 9)), np.repeat([0, 1], 30)
+    data = {"d": (X, y), "e": (X, y), "f": (X, 1 - y)}
+    methods = {"mine": (Seeded(worse=9), {"worse": [20, 0, 4], "period": [1, 2]}), "other": Seeded(worse=12)}
+    found = compare(methods, data, n_runs=2)
+    assert found.methods == ("mine", f"mine{BEST}", "other", "k-means", CONSTANT)
+    assert found.mean("AC")[:2, 0].tolist() == [51 / 60, 1.0]
+    assert found.settings["mine" + BEST, "d"] == "period=1, worse=0, the best AC of 6 settings"
+    assert set(found.settings) == {("mine" + BEST, name) for name in data}
+    text = found.to_markdown("AC")
+    assert "| mine | **85.0 ± 0.0** |" in text
+    assert f"| mine{BEST} | *100.0 ± 0.0* |" in text
+    assert f"Rows{BEST} have seen the classes" in text
+    assert list(found.signed_rank()) == ["other", "k-means"]
+    assert found.ranking().names == ("mine", "other", "k-means")
+    broken = compare({"deep": (Broken(), {"a": [1, 2]})}, {"d": (X, y)}, n_runs=1)
+    assert broken.gaps == {("deep", "d"): "ValueError: no", ("deep" + BEST, "d"): "ValueError: no"}
+    half = compare({"mine": (Broken(), [{"a": [1]}, {"a": [2, 3]}])}, {"d": (X, y)}, n_runs=1)
+    assert half.gaps == {("mine", "d"): "ValueError: no"}
+    assert half.settings["mine" + BEST, "d"] == "a=3, the best AC of 1 setting that ran, 2 failed"
+
+
+class Broken(ClusterMixin, BaseEstimator):
+    def __init__(self, a=0):
+        self.a = a
+
+    def fit(self, X, y=None):
+        if self.a < 3:
+            raise ValueError("no")
+        self.labels_ = np.zeros(len(X), dtype=int)
+        return self
+
+
+def test_a_comparison_goes_on_where_it_was_stopped(data, tmp_path):
+    """Each run is kept when it is done, by what it depends on; what is damaged is computed again."""
+
+    def seen(n_runs, X=data["small"][0], **parameters):
+        Noted.calls.clear()
+        methods = {"mine": Noted(**parameters)}
+        return compare(methods, {"small": (X, data["small"][1])}, n_runs=n_runs, checkpoint=tmp_path), len(Noted.calls)
+
+    whole, calls = seen(3)
+    assert calls == 3
+    again, calls = seen(3)
+    assert calls == 0
+    for metric, values in whole.scores.items():
+        np.testing.assert_array_equal(again.scores[metric], values)
+    np.testing.assert_array_equal(again.repeated, whole.repeated)
+    assert [seen(n)[1] for n in (5, 2)] == [2, 0]
+    assert seen(3, n_clusters=7)[1] == 3, "other parameters"
+    assert seen(3, X=2 * data["small"][0])[1] == 3, "other samples"
+    for path in tmp_path.iterdir():
+        path.write_text(path.read_text().replace('"AC": ', '"AC": "'))
+    assert seen(3)[1] == 3
+
+
+def test_several_processes_find_the_same(data):
+    methods = {"mine": "trr", "random": KMeans(n_init=1)}
+    one, two = (compare(methods, data, n_runs=2, n_jobs=n_jobs) for n_jobs in (None, 2))
+    for metric in ("AC", "NMI", "ARI", "F"):
+        np.testing.assert_array_equal(two.scores[metric], one.scores[metric])
+
+
+def test_the_shell_runs_the_same_comparison(data, tmp_path):
+    X, y = data["small"]
+    names = np.array(["ash", "elm"])[y]
+    table, labels, out = (tmp_path / name for name in ("trees.csv", "theirs.csv", "table.tex"))
+    rows = (",".join(map(repr, map(float, row))) + f",{name}" for row, name in zip(X, names, strict=True))
+    table.write_text("a,b,c,d,e,kind\n" + "\n".join(rows) + "\n")
+    labels.write_text("cluster\n" + "\n".join(map(str, 1 - y)) + "\n")
+    command = (
+        "compare",
+        table,
+        labels,
+        "--label",
+        "kind",
+        "-m",
+        "TRR",
+        "-m",
+        "ssc",
+        "--runs",
+        2,
+        "--checkpoint",
+        tmp_path,
+    )
+    shown = json.loads(run(*command, "--json", "-o", out).output)
+    found = compare({"TRR": TRR(), "ssc": "ssc", "theirs.csv": names}, {"trees.csv": (X, names)}, n_runs=2)
+    assert list(shown["methods"]) == list(found.methods)
+    for i, row in enumerate(shown["methods"].values()):
+        assert row["AC"] == found.scores["AC"][i, 0].tolist()
+    assert shown["methods"]["theirs.csv"]["AC"] == [1.0, 1.0]
+    assert r"\toprule" in out.read_text()
+    assert "--force" in run(*command, "-o", out).output
+    assert "is needed with --method" in run("compare", table, "-m", "trr").output
+    assert "did you mean trr" in run("compare", table, "--label", "kind", "-m", "trrr").output
+    labels.write_text("line,cluster\n" + "\n".join(f"{i},0" for i in range(40, 0, -1)) + "\n")
+    assert "its rows are not those of trees.csv in the same order" in run(*command).output

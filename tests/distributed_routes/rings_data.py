@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from subspaces import EKTRR, KTRR
+from subspaces.utils.progress import progress_to
 
 
 def three_rings(rng, n: int) -> np.ndarray:
@@ -23,3 +24,8 @@ def ektrr(cls=EKTRR, **parameters):
     estimator = cls(n_clusters=3, n_landmarks=100, **parameters)
     estimator._block_bytes = 2**12
     return estimator
+
+
+def watched(listener):
+    """A context in which a function of (done, total) is told of every task that is done."""
+    return progress_to(lambda name, done, total: listener(done, total) if done and "piece by piece" in name else None)

@@ -26,8 +26,6 @@ from subspaces import SSSC, TRR, SampledClusterer
 from subspaces.app.files import FileError
 from subspaces.distributed import _sampled, _sharded, connect, fit_predict
 
-SCALINGS = [None, "unit", "max", "minmax", "standard"]
-
 
 @pytest.fixture
 def rings(rng) -> np.ndarray:
@@ -74,7 +72,7 @@ def test_one_worker_gives_the_labels_of_two(client, rings, tmp_path):
 
 
 @pytest.mark.usefixtures("small_tasks")
-@pytest.mark.parametrize("scaling", SCALINGS)
+@pytest.mark.parametrize("scaling", [None, "unit", "max", "minmax", "standard"])
 def test_scaling_over_chunks_is_that_in_memory(client, rings, scaling):
     expected, estimator = ektrr(SSSC, scaling=scaling).fit(rings), ektrr(SSSC, scaling=scaling)
     labels = fit_predict(estimator, da.from_array(rings, chunks=(777, 3)), client=client)

@@ -18,7 +18,7 @@ pytest.importorskip("dask.dataframe", reason="Dask DataFrames are not installed:
 
 
 import subspaces
-from distributed_routes.rings_data import ektrr, ktrr, three_rings
+from distributed_routes.rings_data import ektrr, ktrr, three_rings, watched
 from subspaces.distributed import _files, _sampled, _sharded, _shards, connect, fit_predict
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -80,15 +80,14 @@ def test_case_64_the_scheduler_is_lost(make, cluster, rings, tmp_path):
     folder = tmp_path / "checkpoint"
     with connect(address) as client:
         client.wait_for_workers(1, timeout=120)
-        with pytest.raises(ConnectionError, match=r"scheduler at tcp://127.0.0.1:\d+ was lost .* is kept there"):
-            fit_predict(make(), rings, client=client, checkpoint=folder, progress=kill)
+        lost = r"scheduler at tcp://127.0.0.1:\d+ was lost .* is kept there"
+        with watched(kill), pytest.raises(ConnectionError, match=lost):
+            fit_predict(make(), rings, client=client, checkpoint=folder)
         assert time.monotonic() - killed[0] < 60
     assert not list(folder.rglob(".*"))
     left: list[int] = []
-    with connect(n_workers=1) as client:
-        labels = fit_predict(
-            make(), rings, client=client, checkpoint=folder, progress=lambda done, total: left.append(total)
-        )
+    with connect(n_workers=1) as client, watched(lambda done, total: left.append(total)):
+        labels = fit_predict(make(), rings, client=client, checkpoint=folder)
     alone = fit_predict(make(), rings, client="here")
     np.testing.assert_array_equal(labels, alone if make is ktrr else make().fit_predict(np.load(rings)))
     if make is ktrr:

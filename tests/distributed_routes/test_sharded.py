@@ -18,7 +18,7 @@ import psutil
 import pytest
 from scipy import sparse
 
-from distributed_routes.rings_data import ektrr, ktrr, three_rings
+from distributed_routes.rings_data import ektrr, ktrr, three_rings, watched
 from subspaces import KTRR
 from subspaces.distributed import _blocks, _cut, _files, _sample, _sampled, _sharded, _shards, connect, fit_predict
 from subspaces.distributed._tasks import ThisProcess
@@ -246,7 +246,8 @@ def test_a_killed_worker_changes_nothing(client, rings, tmp_path, monkeypatch, m
             left.append(total - done)
 
     X = da.from_array(rings, chunks=(700, 4))
-    labels = fit_predict(make(), X, client=client, checkpoint=tmp_path, progress=kill_one)
+    with watched(kill_one):
+        labels = fit_predict(make(), X, client=client, checkpoint=tmp_path)
     client.wait_for_workers(2, timeout=60)
     assert left[0] > 0
     assert min(pids) not in client.run(os.getpid).values()
@@ -257,12 +258,13 @@ KILLED_RUN = """
     import os, signal, sys
     from subspaces import EKTRR, KTRR
     from subspaces.distributed import _cut, _sharded, _shards, connect, fit_predict
+    from subspaces.utils.progress import progress_to
 
     def kill_all(*_):
         os.killpg(0, signal.SIGKILL)  # this process and its workers
 
-    def after(done, total):
-        if done == 3:
+    def after(name, done, total):
+        if done == 3 and "piece by piece" in name:
             kill_all()
 
     def dies(function, number):
@@ -277,8 +279,8 @@ KILLED_RUN = """
         data, folder, where = sys.argv[1:]
         estimator = KTRR(n_clusters=3, solver="two_scale", assign_labels="modularity")
         if where == "workers":
-            with connect(n_workers=1) as client:
-                fit_predict(estimator, data, client=client, checkpoint=folder, progress=after)
+            with connect(n_workers=1) as client, progress_to(after):
+                fit_predict(estimator, data, client=client, checkpoint=folder)
         elif where == "gather":
             gather = _shards.gather
             _shards.gather = lambda *given: kill_all() if given[2] == 2 else gather(*given)

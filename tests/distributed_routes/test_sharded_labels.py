@@ -121,3 +121,10 @@ def test_tasks_that_do_not_fit_are_refused_first(balls, monkeypatch):
     with pytest.raises(MemoryError, match="a sample of 1000 points with 5 features"):
         fit_predict(ktrr(3), balls, client="here")
     assert not gathered
+
+
+def test_the_subset_is_drawn_by_the_published_hash():
+    """SplitMix64 from the seed 0: a run on another machine or version draws the same points."""
+    gamma = np.uint64(0x9E3779B97F4A7C15)
+    found = _sample.mixed(np.arange(3, dtype=np.uint64) * gamma)
+    assert [hex(value) for value in found.tolist()] == ["0xe220a8397b1dcdaf", "0x6e789e6aa1b965f4", "0x6c45d188009454f"]

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -14,8 +16,10 @@ from sklearn.preprocessing import StandardScaler
 
 from subspaces import SubspaceClustering, registry
 from subspaces.datasets import make_subspaces
+from subspaces.estimators import html_repr
 from subspaces.inspection.scorers import modularity, separation, whole
 from subspaces.metrics import accuracy
+from subspaces.spectral.hierarchy import cluster_tree
 
 X, y = make_subspaces(3, 2, 8, 20, noise=0.01, random_state=0)
 GRAPHS = (*registry.names("graph"), "front door")
@@ -80,3 +84,42 @@ def test_searches(name: str) -> None:
         scores = {"modularity": modularity, "separation": separation}
         found = GridSearchCV(pipe, grid, scoring=scores, refit="separation", cv=whole(X), error_score="raise").fit(X)
         assert np.isfinite(found.cv_results_["mean_test_modularity"]).all()
+
+
+def test_a_notebook_shows_the_verdict_first_and_draws_the_tree(monkeypatch: Any) -> None:
+    model = SubspaceClustering(3, effort="fast").fit(X)
+    html = model._repr_html_()
+    assert html.startswith(f"<p><b>{model.verdict_}</b></p>")
+    assert html.count("─ cluster") == 3
+    assert repr(model.tree_).splitlines()[0].startswith("60 points")
+    assert sorted(line.partition("cluster ")[2] for line in repr(model.tree_).splitlines() if "cluster" in line) == [
+        f"{i}: {size} points" for i, size in enumerate(np.bincount(model.labels_))
+    ]
+    assert method("ektrr").fit(X)._repr_html_().startswith("<p><b>3 groups.</b></p>")
+    monkeypatch.setattr(html_repr, "MANY", 59)
+    assert model._repr_html_().startswith("<p><b>3 groups.</b></p>")
+    assert "─ cluster" not in model._repr_html_()
+    many = cluster_tree(sparse.csr_array(np.kron(np.eye(40), np.ones((2, 2)))), np.repeat(np.arange(40), 2))
+    assert sum("cluster" in line for line in repr(many).splitlines()) == 30
+
+
+def test_texts_and_sparse_features_go_in_as_they_are() -> None:
+    about = ["star planet orbit moon", "bread flour oven dough", "court judge law trial"]
+    texts = [f"{a} and {b} of the {c}" for words in about for a in words.split() for b in words.split() for c in "xy"]
+    vectors = TfidfVectorizer().fit(texts)
+    true = np.repeat([0, 1, 2], 32)
+    for given, features in ((texts, None), (np.array(texts), "tfidf"), (texts, vectors.transform)):
+        model = SubspaceClustering(3, features=features, effort="fast").fit(given)
+        assert accuracy(true, model.labels_) == 1
+        assert (model.predict(texts[::9]) == model.labels_[::9]).all()
+    same = SubspaceClustering(3, effort="fast").fit(vectors.transform(texts))
+    assert (model.labels_ == same.labels_).all()
+    with pytest.raises(ValueError, match=r"features must return an array of shape \(96, m\)"):
+        SubspaceClustering(3, features=lambda X: vectors.transform(X)[:5]).fit(texts)
+    for wrong, words in (
+        ("one text", "got one text"),
+        ([], "Expected 2D array"),
+        ([texts[:2]] * 3, "could not convert"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            SubspaceClustering().fit(wrong)

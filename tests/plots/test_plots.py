@@ -12,7 +12,7 @@ from scipy.linalg import block_diag
 from sklearn.cluster import KMeans
 
 from subspaces import EKTRR, KASP, KTRR, SC, TRR, SubspaceClustering, cluster_image, compare
-from subspaces.datasets import make_cube, make_motions, make_subspaces, salt_and_pepper
+from subspaces.datasets import make_cube, make_motions, make_subspaces
 from subspaces.inspection import plots
 from subspaces.inspection.plots import layout, parts, style
 from subspaces.inspection.plots.gallery import most_typical
@@ -159,8 +159,9 @@ def test_doubtful_sample_lies_between_its_clusters(rng):
 
 def test_plane_is_the_principal_one(rng):
     Y = rng.standard_normal((40, 6)) * np.arange(1, 7)
-    found, _, method = layout.plane(Y, np.arange(40) % 3)
+    found, centres, method = layout.plane(Y, np.arange(40) % 3)
     assert method == "pca"
+    np.testing.assert_allclose(centres, [found[i::3].mean(axis=0) for i in range(3)], atol=1e-12)
     _, _, vectors = np.linalg.svd(Y - Y.mean(axis=0))
     np.testing.assert_allclose(np.abs(found), np.abs((Y - Y.mean(axis=0)) @ vectors[:2].T), atol=1e-10)
 
@@ -240,6 +241,9 @@ def test_confusion_puts_the_best_matching_on_the_diagonal():
     assert sorted(text.get_text() for text in display.ax_.texts) == ["1", "1", "1", "2"]
     many = np.arange(300) % 60
     assert not plots.ConfusionDisplay.from_predictions(many, many).ax_.texts  # no room for numbers
+    named = [f"a very long name {i}" for i in many]
+    n_named = [len(plots.ConfusionDisplay.from_predictions(many, x).ax_.get_xticks()) for x in (many, named)]
+    assert n_named == [20, 3], "names cover each other"
 
 
 def test_confusion_takes_what_scikit_learn_takes(data, model):
@@ -250,26 +254,10 @@ def test_confusion_takes_what_scikit_learn_takes(data, model):
         plots.ConfusionDisplay.from_estimator(model, X)
 
 
-def test_noise_curves(data):
-    X, y = data
-    display = plots.NoiseDisplay.from_estimator(
-        {"quadratic": KTRR(4, kernel="quadratic", reg=0.01), "rbf": KTRR(4)},
-        X,
-        y_true=y,
-        corrupt=salt_and_pepper,
-        levels=[0.0, 0.9],
-        n_repeats=2,
-    )
-    assert display.scores["quadratic"].shape == (2, 2)
-    assert display.mean_["quadratic"][0] > display.mean_["quadratic"][1]
-    np.testing.assert_allclose(display.ax_.lines[1].get_ydata(), display.mean_["rbf"])
-    assert plots.NoiseDisplay.from_predictions([0, 1], {"a": [0.5, 0.25]}).mean_["a"].tolist() == [0.5, 0.25]
-
-
 def test_critical_differences_have_names_ranks_and_bars(rng):
     pytest.importorskip("scikit_posthocs", reason="scikit-posthocs is not installed: pip install subspaces[stats]")
     scores, names = rng.normal(size=(40, 6)) + np.linspace(3, 0, 6), list("abcdef")
-    display = plots.CriticalDifferenceDisplay.from_scores(scores, names)
+    display = plots.CriticalDifferenceDisplay(friedman(scores, names)).plot()
     ranking = friedman(scores, names)
     texts = {text.get_text() for text in display.ax_.texts}
     ranks = dict(zip(names, ranking.ranks, strict=True))
@@ -278,7 +266,7 @@ def test_critical_differences_have_names_ranks_and_bars(rng):
     np.testing.assert_allclose(np.ptp(ruler.get_xdata()), ranking.critical_difference)
     found = sorted(sorted(bar.get_xdata()) for bar in bars)
     np.testing.assert_allclose(np.concatenate(found), [ranks[name] for group in ranking.groups() for name in group])
-    few = plots.CriticalDifferenceDisplay.from_scores(rng.normal(size=(2, 4)), list("abcd"))
+    few = plots.CriticalDifferenceDisplay(friedman(rng.normal(size=(2, 4)), list("abcd"))).plot()
     assert few.ax_.get_xlim()[1] >= max(few.ax_.lines[-1].get_xdata())  # the ruler is seen
 
 
@@ -462,7 +450,6 @@ BAD = {
     "no entry, so it has no spectrum": lambda: plots.SpectrumDisplay.from_predictions(np.zeros((4, 4)), 2),
     "image_shape must be": lambda: plots.GalleryDisplay.from_predictions(np.eye(3), [0, 1, 1], image_shape=(3, 3)),
     "at most 1000": lambda: plots.ConfusionDisplay.from_predictions(np.arange(2000), np.arange(2000)),
-    r"scores\['a'\] must have one row": lambda: plots.NoiseDisplay.from_predictions([0, 1], {"a": [0.5]}),
     "labels must be whole numbers": lambda: plots.LabelMapDisplay.from_predictions(np.zeros((2, 2))),
     "one of them 0 or more": lambda: plots.LabelMapDisplay.from_predictions(np.full((2, 2), -1)),
     "one entry for each of the 2 labels": lambda: plots.LabelMapDisplay.from_predictions(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 import subspaces
 from cli_data import run
-from subspaces import KTRR, cite, registry
+from subspaces import KTRR, SSC, TRR, SampledClusterer, SubspaceClustering, cite, registry
 from subspaces.inspection import citations
 
 NEEDED = {
@@ -27,7 +30,8 @@ def test_entries_are_complete_bibtex():
         fields = dict(re.fullmatch(r"  (\w+) = \{(.*)\},?", line).groups() for line in lines)
         assert (own_key, last) == (key, "}")
         assert all(line.endswith("},") for line in lines[:-1])
-        assert NEEDED[kind] <= set(fields) <= NEEDED[kind] | {"pages"}
+        assert NEEDED[kind] <= set(fields) <= NEEDED[kind] | {"pages", "doi", "eprint", "archiveprefix"}
+        assert re.fullmatch(r"10\.\d{4,}/\S+", fields.get("doi", "10.1000/1"))
         assert all(value.count("{") == value.count("}") for value in fields.values())
         assert fields["year"] in key
         assert entry.isascii()
@@ -39,6 +43,11 @@ def test_names_classes_and_estimators():
     assert cite("ssc", "lsr1").count("@") == 2
     assert "@misc{subspaces," in cite()
     assert run("cite", "ktrr", "ssc").output.strip() == cite("ktrr", "ssc")
+    assert cite(make_pipeline(GridSearchCV(TRR(3), {}))) == cite("trr")
+    assert cite(SampledClusterer(clusterer=SSC(3))) == cite("ssc")
+    assert cite(SubspaceClustering()) == cite("ktrr", "sc")
+    model = SubspaceClustering(3, kernel="rbf", effort="fast").fit(np.eye(12)[:, :4] + np.eye(12)[:, 4:8])
+    assert cite(model) == cite(model.estimator_)
     with pytest.raises(ValueError, match=r"'ktr'.*did you mean ktrr"):
         cite("ktr")
     with pytest.raises(ValueError, match="'dict'"):

@@ -265,7 +265,7 @@ def test_lists_of_methods_come_from_the_registry():
         cls = registry.entry_of(name).class_name
         assert line.startswith(f"| [{cls}]({page.name}#{cls.lower()}) |")
         assert len([cell for cell in re.split(r"(?<!\\)\|", line) if cell.strip()]) == 5
-    assert LISTED.expanded(read(DOCS / "cite.md")).count("```bibtex") == len(citations.entries())
+    assert LISTED.expanded(read(DOCS / "methods" / "index.md")).count("```bibtex") == len(citations.entries())
 
 
 def test_graphs_page_explains_every_choice():

@@ -1,7 +1,6 @@
 """Deep methods: self-expressive codes of autoencoders. Needs PyTorch.
 
-Install it with ``pip install subspaces[deep]``. Nothing else of the package imports PyTorch, and neither does this
-module before one of its classes is asked for.
+Install it with ``pip install subspaces[deep]``; nothing imports it before one of these classes is asked for.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 from torch import Tensor, nn
 
 from subspaces.deep.autoencoder import Autoencoder, Shape, convolutional, default_layers, flatten_images
-from subspaces.deep.training import Checkpoint, Progress, Training, reproducible
+from subspaces.deep.training import Checkpoint, Training, reproducible
 from subspaces.engine.plan import Context, Plan
 from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import GraphClusterer, WithGraph
@@ -24,7 +24,7 @@ from subspaces.representation.coefficients import Coefficients, Trace
 from subspaces.utils.choices import Ranking
 from subspaces.utils.types import Array, Data
 
-ELSEWHERE = ("connect", "out_of_sample", "random_state", "verbose", "progress", "checkpoints", "save_every")
+ELSEWHERE = ("connect", "out_of_sample", "random_state", "verbose", "checkpoints", "save_every")
 """Parameters that take no part in any training."""
 AFTER_TRAINING = ("n_clusters", "graph", "graph_params", "n_nonzero", "by", "assign_labels", "n_init", "init")
 """Parameters of graph and cut."""
@@ -61,8 +61,6 @@ class DeepClusterer(WithGraph, GraphClusterer):
         Folder for the state of the training, saved every so many epochs; a run that was interrupted continues from
         there, with the result it would have had. One file for the autoencoder, shared by all methods, one for the rest;
         what was trained once serves every graph and cut.
-    progress : callable, optional
-        Called as ``progress(stage, epoch, epochs, loss)`` after every epoch.
     n_nonzero : int or None, default=5
         η, coefficients kept per sample; None keeps all.
     by : {"magnitude", "value"}, default="magnitude"
@@ -87,7 +85,6 @@ class DeepClusterer(WithGraph, GraphClusterer):
     device: str = "cpu"
     checkpoints: str | PathLike[str] | None = None
     save_every: int = 10
-    progress: Progress | None = None
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "image_shape": ["array-like", None],
@@ -100,7 +97,6 @@ class DeepClusterer(WithGraph, GraphClusterer):
         "patience": [COUNT],
         "device": [str],
         "save_every": [COUNT],
-        "progress": [callable, None],
     }
 
     _kernel_of_points: ClassVar[bool] = False
@@ -136,9 +132,7 @@ class DeepClusterer(WithGraph, GraphClusterer):
         # what besides parameters decides the result of a training
         origin = {"seed": str(seed), "image_shape": str(self.image_shape_), "dtype": str(rows.dtype), "data": digest}
         named = {name: repr(value) for name, value in self.get_params(deep=False).items()}
-        settings = {
-            name: getattr(self, name) for name in ("learning_rate", "tol", "patience", "save_every", "progress")
-        }
+        settings = {name: getattr(self, name) for name in ("learning_rate", "tol", "patience", "save_every")}
 
         def training_of(module: nn.Module, method: str, identity: dict[str, str]) -> Training:
             folder = self.checkpoints

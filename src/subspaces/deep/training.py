@@ -1,4 +1,4 @@
-"""One training loop for all deep methods: seeds, batches, early stopping on the loss, progress, checkpoints.
+"""One training loop for all deep methods: seeds, batches, early stopping on the loss, checkpoints.
 
 Checkpoints hold weights and optimiser state only; they are written atomically and read without pickle's powers.
 """
@@ -21,9 +21,6 @@ from torch import Tensor, nn
 from subspaces.utils.atomic import write_atomically
 from subspaces.utils.process import quiet
 from subspaces.utils.progress import phase
-
-Progress = Callable[[str, int, int, float], None]
-"""Called after every epoch with the stage, the epoch (from 1), the largest number of epochs and the loss."""
 
 FORMAT = 2  # of checkpoints
 
@@ -99,7 +96,6 @@ class Training:
     patience: int = 50
     checkpoint: Checkpoint | None = None
     save_every: int = 10
-    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         self.generator = torch.Generator().manual_seed(self.seed)
@@ -139,8 +135,6 @@ class Training:
                     before_epoch(epoch)
                 losses.append(self._epoch(optimiser, loss, batch_size, name))
                 step()
-                if self.progress is not None:
-                    self.progress(name, epoch + 1, epochs, losses[-1])
                 if has_converged(losses, self.tol, self.patience):
                     break
                 if (epoch + 1) % self.save_every == 0:

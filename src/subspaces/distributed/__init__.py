@@ -26,7 +26,7 @@ from subspaces.distributed._input import as_source
 from subspaces.distributed._output import Output
 from subspaces.distributed._sampled import fit_sampled
 from subspaces.distributed._sharded import fit_graph
-from subspaces.distributed._tasks import DaskWorkers, Progress, ThisProcess, Workers
+from subspaces.distributed._tasks import DaskWorkers, ThisProcess, Workers
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.sampled import Sampled
 from subspaces.utils.atomic import remove_leftovers
@@ -41,7 +41,6 @@ def fit_predict(
     *,
     client: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
     output: str | os.PathLike[str] | None = None,
 ) -> Labels | None:
     """Cluster the rows of X on the workers of a Dask cluster, or out of core in this process.
@@ -60,8 +59,6 @@ def fit_predict(
     checkpoint : path of a folder or None
         Where finished pieces are kept; a second call with the same samples and parameters goes on from there. Workers
         on other machines must see it under the same path. None is a temporary folder.
-    progress : callable or None
-        Called as ``progress(done, total)`` after each task of the stage that takes longest.
     output : path of a file or None
         Where to leave the labels: ``.npy``, ``.zarr`` or ``.parquet`` (columns ``row`` and ``cluster``). One that is
         there is replaced, but never X.
@@ -89,7 +86,7 @@ def fit_predict(
         )
     written = Output(None if output is None else Path(output).expanduser().resolve(), X)
     with ExitStack() as stack:
-        workers = stack.enter_context(_computing(client, checkpoint, progress))
+        workers = stack.enter_context(_computing(client, checkpoint))
         if checkpoint is None and isinstance(estimator, KTRR):
             checkpoint = stack.enter_context(_temporary_folder())
         folder = None if checkpoint is None else _shared_folder(Path(checkpoint), workers)
@@ -122,12 +119,12 @@ def _temporary_folder() -> Iterator[Path]:
 
 
 @contextmanager
-def _computing(client: Any, checkpoint: Any, progress: Progress | None) -> Iterator[Workers]:
+def _computing(client: Any, checkpoint: Any) -> Iterator[Workers]:
     """Give this process, or the workers of a client: the given one, the one in use, or a new one for this call."""
     if isinstance(client, str):
         if client != "here":
             raise ValueError(f'client must be a Dask client, None or "here"; got {client!r}. connect() makes a client.')
-        yield ThisProcess(progress)
+        yield ThisProcess()
         return
     with ExitStack() as stack:
         if client is None:
@@ -139,7 +136,7 @@ def _computing(client: Any, checkpoint: Any, progress: Progress | None) -> Itera
         from distributed.comm import CommClosedError
 
         try:
-            yield DaskWorkers(client, progress)
+            yield DaskWorkers(client)
         except (CancelledError, CommClosedError, TimeoutError) as error:
             address = getattr(getattr(client, "scheduler", None), "address", "unknown")
             kept = (

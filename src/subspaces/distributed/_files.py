@@ -108,13 +108,6 @@ def absent(paths: list[Path]) -> list[int]:
     return [number for number, path in enumerate(paths) if path not in present or not is_whole(path)]
 
 
-def digest(array: Array) -> str:
-    """Return a hexadecimal name of the content of an array."""
-    found = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
-    found.update(np.ascontiguousarray(array).data)
-    return found.hexdigest()[:32]
-
-
 def named_folder(folder: Path, kind: str, settings: Mapping[str, Any]) -> Path:
     """Make a folder for what depends on these settings, named by them; they are written there too."""
     known = {"format": _FORMAT, "version": __version__, **settings}

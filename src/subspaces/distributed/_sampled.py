@@ -10,7 +10,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from subspaces.distributed._files import digest, load, save
+from subspaces.distributed._files import load, save
 from subspaces.distributed._input import Source, opened
 from subspaces.distributed._output import Output
 from subspaces.distributed._tasks import Workers, results
@@ -178,7 +178,7 @@ def label_block(
     block = opened(block)
     if folder is None:
         return label_blocks(block, scaling, function, block_bytes)
-    path = Path(folder) / f"labels-{name}-{digest(block)}.npy"
+    path = Path(folder) / f"labels-{name}-{joblib.hash(block)}.npy"
     known = load(path)
     if known is not None and known.shape == (len(block),):
         return known

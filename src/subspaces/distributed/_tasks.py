@@ -5,15 +5,15 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from subspaces.utils import memory
+from subspaces.utils.progress import Step, phase
 
-Progress = Callable[[int, int], None]
 _LIBRARIES = 150 * 2**20  # bytes of a worker without any samples, measured
 
 
@@ -21,16 +21,14 @@ _LIBRARIES = 150 * 2**20  # bytes of a worker without any samples, measured
 class ThisProcess:
     """Run tasks in the calling process, one after the other."""
 
-    progress: Progress | None = None
-
     def run(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], announce: bool = False
     ) -> Iterator[tuple[int, Any]]:
         """Give the number of each task and its result, in order; the first error stops the others."""
-        for number, given in enumerate(arguments):
-            yield number, function(*given)
-            if announce and self.progress is not None:
-                self.progress(number + 1, len(arguments))
+        with _counted(len(arguments), announce) as step:
+            for number, given in enumerate(arguments):
+                yield number, function(*given)
+                step()
 
     def keep(self, value: Any) -> Any:
         """Return what many tasks are to read: the object itself."""
@@ -54,7 +52,6 @@ class DaskWorkers:
     """
 
     client: Any
-    progress: Progress | None = None
 
     def run(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], announce: bool = False
@@ -68,12 +65,12 @@ class DaskWorkers:
         place = {future.key: number for number, future in enumerate(futures)}
         done = 0
         try:
-            for future in as_completed(futures):
-                yield place[future.key], future.result()
-                future.release()
-                done += 1
-                if announce and self.progress is not None:
-                    self.progress(done, len(arguments))
+            with _counted(len(arguments), announce) as step:
+                for future in as_completed(futures):
+                    yield place[future.key], future.result()
+                    future.release()
+                    done += 1
+                    step()
         finally:
             if done < len(arguments):
                 self.client.cancel(futures)
@@ -93,6 +90,11 @@ class DaskWorkers:
         if least is not None and n_bytes + _LIBRARIES > least:
             needed, given = (f"{size / 2**30:.3g} GiB" for size in (n_bytes + _LIBRARIES, least))
             raise MemoryError(f"{what} needs {needed} of memory on a worker and one has {given}. {remedy}")
+
+
+def _counted(total: int, announce: bool) -> AbstractContextManager[Step]:
+    """Count the tasks of the stage that takes longest."""
+    return phase("Clustering piece by piece", total) if announce else nullcontext(lambda n=1, of=None: None)
 
 
 Workers = ThisProcess | DaskWorkers

@@ -1,4 +1,4 @@
-"""What a notebook shows of a fitted estimator: scikit-learn's own picture, then a box for each stage of its fit."""
+"""What a notebook shows of a fitted estimator: its verdict, scikit-learn's own picture, its stages and its tree."""
 
 from __future__ import annotations
 
@@ -20,12 +20,29 @@ class Box(NamedTuple):
     seconds: float | None = None
 
 
+MANY = 20_000
+"""Samples up to which a picture of a fit may compute its verdict and tree."""
+
+
 class BoxesMixin:
-    """Adds the boxes to the HTML representation of a fitted estimator; an unfitted one looks as ever."""
+    """Adds what was found to the HTML representation of a fitted estimator; an unfitted one looks as ever."""
 
     def _html_repr(self) -> str:
         own: str = estimator_html_repr(self)
-        return own + boxes_html(self) if hasattr(self, "labels_") else own
+        return f"{verdict_html(self)}{own}{boxes_html(self)}{tree_html(self)}" if hasattr(self, "labels_") else own
+
+
+def verdict_html(estimator: Any) -> str:
+    """Return the verdict as one line; of methods without one, and of very many samples, the number of groups."""
+    known = getattr(estimator, "verdict_", None) if len(estimator.labels_) <= MANY else None
+    return f"<p><b>{escape(known or counted(estimator.n_clusters_, 'group') + '.')}</b></p>"
+
+
+def tree_html(estimator: Any) -> str:
+    """Return the drawing of the tree, without its tests; nothing where there is none."""
+    if len(estimator.labels_) > MANY or estimator.n_clusters_ < 3 or not hasattr(estimator, "_bare_tree"):
+        return ""
+    return f'<pre style="font-size:12px">{escape(str(estimator._bare_tree()))}</pre>'
 
 
 def boxes_of(estimator: Any) -> list[Box]:

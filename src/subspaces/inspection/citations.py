@@ -18,7 +18,8 @@ def cite(*methods: Any) -> str:
 
     Parameters
     ----------
-    methods : names such as ``"ktrr"``, classes or estimators of this package
+    methods : names such as ``"ktrr"``, classes or estimators of this package, also inside pipelines and searches. Of
+        :class:`~subspaces.SubspaceClustering` the method that won, or before a fit all it chooses from
 
     Examples
     --------
@@ -35,7 +36,7 @@ def cite(*methods: Any) -> str:
     """
     if not methods:
         return _PACKAGE
-    names = [_name_of(method) for method in methods]
+    names = [name for method in methods for name in _names_of(method)]
     found = {key: text for name in names for key, (text, of) in entries().items() if name in of}
     return "\n\n".join(found.values())
 
@@ -62,13 +63,31 @@ _PACKAGE = f"""\
 }}"""
 
 
-def _name_of(method: Any) -> str:
-    """Return the name in the registry of a name, a class or an estimator."""
-    cls = method if isinstance(method, type) else type(method)
+def _names_of(method: Any) -> tuple[str, ...]:
+    """Return the methods in an estimator: of a search, a pipeline or a sample those inside, otherwise its own."""
+    if not isinstance(method, type | str):
+        steps = getattr(method, "steps", None)
+        inside = steps[-1][1] if steps else None
+        for name in ("best_estimator_", "estimator_", "estimator", "clusterer"):
+            inside = getattr(method, name, None) if inside is None else inside
+        if inside is not None:
+            return _names_of(inside)
+    name = method if isinstance(method, str) else (method if isinstance(method, type) else type(method)).__name__
+    return ("ktrr", "sc") if name == "SubspaceClustering" else (name_of(name),)
+
+
+def name_of(method: str) -> str:
+    """Return the name in the registry of a name or the name of a class.
+
+    Examples
+    --------
+    >>> name_of("NystromSC"), name_of("ktrr")
+    ('nystrom', 'ktrr')
+    """
     by_class = {entry.class_name: entry.name for entry in registry.METHODS}
-    name = str(method).lower() if isinstance(method, str) else by_class.get(cls.__name__, cls.__name__)
+    name = by_class.get(method, method.lower())
     if name not in registry.names():
         close = difflib.get_close_matches(name, registry.names(), n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise ValueError(f"there is no method '{name}'{hint} (known: {', '.join(registry.names())})")
+        raise ValueError(f"there is no method '{method}'{hint} (known: {', '.join(registry.names())})")
     return name

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import product
-from typing import Any, Literal, TypeAlias
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+import joblib
 import numpy as np
+import sklearn
 from sklearn.base import clone
 from sklearn.cluster import KMeans
+from sklearn.model_selection import ParameterGrid
 
-from subspaces import registry
+from subspaces import __version__, registry
 from subspaces.datasets.loaders import load_named
+from subspaces.inspection.citations import name_of
 from subspaces.metrics import CONSTANT, PAPER_SCORES, clustering_scores
 from subspaces.metrics.significance import LEVEL, Outcome, Ranking, friedman, holm, rank_sum, signed_rank
 from subspaces.metrics.tables import Cell, Table, import_pandas
 from subspaces.spectral.partition import in_order
+from subspaces.utils.atomic import write_text
 from subspaces.utils.progress import Watcher, phase, progress_to, shown
+from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Labels
 
 SECONDS = "seconds"
@@ -28,6 +37,9 @@ METRICS = (*PAPER_SCORES, SECONDS)
 
 KMEANS = "k-means"
 """Row that every comparison has beside the constant labelling: a method that does not beat both found nothing."""
+
+BEST = ", best by labels"
+"""Ends the name of the row of a grid that shows the setting of the best accuracy: it has seen the classes."""
 
 Metric: TypeAlias = Literal["AC", "NMI", "ARI", "F", "seconds"]
 
@@ -39,15 +51,20 @@ def compare(
     n_runs: int = 10,
     n_clusters: Literal["classes"] | int | None = "classes",
     random_state: int = 0,
+    n_jobs: int | None = None,
+    checkpoint: str | PathLike[str] | None = None,
     progress: bool | Watcher | None = None,
 ) -> Comparison:
     """Run methods on data sets several times and score every run, with k-means and a constant labelling beside.
 
     Parameters
     ----------
-    methods : mapping from names to estimators
-        Anything with ``fit_predict``, of this package, of scikit-learn or your own; or names such as ``"ktrr"`` (also
-        as a list of them) for a method with its defaults. They are cloned, never changed.
+    methods : mapping from names to methods, or names
+        A method is an estimator with ``fit_predict``, of this package, of scikit-learn or your own, which is cloned
+        and never changed; a name such as ``"ktrr"`` or ``"KTRR"`` for one with its defaults; a pair (method, grid),
+        the grid as for ``GridSearchCV``: two rows, the method as it is and, marked so, with the setting that is best
+        by the classes of each data set; or labels made elsewhere, one for each sample, or a mapping from names of data
+        sets to them.
     datasets : mapping from names to pairs (X, y), or names
         A name, or a list of names, of the catalogue: :func:`~subspaces.datasets.load_named`.
     n_runs : int, default=10
@@ -57,6 +74,11 @@ def compare(
         its own.
     random_state : int, default=0
         Seed of the first run; the others count on from it.
+    n_jobs : int or None, default=None
+        Processes that run methods beside each other, as in scikit-learn: None is 1, −1 all processors. Seconds are
+        then those of a busy machine.
+    checkpoint : path of a folder or None
+        Where every run is kept when it is done; the same call, or one with more runs or methods, goes on from there.
     progress : bool or callable, default=None
         Show on standard error how far it is: by default on a terminal; True also elsewhere, as lines. A function is
         called with (name of the work, runs done, runs in all).
@@ -64,7 +86,8 @@ def compare(
     Returns
     -------
     Comparison
-        A method that fails on a data set leaves a gap with its error there; everything else goes on.
+        A method that fails on a data set, or needs what is not installed, leaves a gap with its error there;
+        everything else goes on.
 
     Examples
     --------
@@ -76,52 +99,107 @@ def compare(
     >>> round(float(found.mean("AC")[0, 0]), 2)
     1.0
     """
-    estimators, data = _estimators(methods), _datasets(datasets)
+    rivals, data = _rivals(methods), _datasets(datasets)
     if not isinstance(n_runs, int) or n_runs < 1:
         raise ValueError(f"n_runs must be a whole number of at least 1; got {n_runs!r}")
-    rivals = {**estimators, KMEANS: KMeans(n_init=10), CONSTANT: _Constant()}
+    if checkpoint is not None:
+        Path(checkpoint).mkdir(parents=True, exist_ok=True)
+    rivals |= {KMEANS: [_Setting(KMeans(n_init=10))], CONSTANT: [_Setting(_Constant())]}
+    cells = [(name, method, setting) for name in data for method, settings in rivals.items() for setting in settings]
+    tasks = []
+    for name, method, setting in cells:
+        of_data = n_clusters == "classes" or method == KMEANS
+        k = len(np.unique(data[name][1])) if of_data else n_clusters
+        estimator = setting.estimator.on(name, data) if isinstance(setting.estimator, _Given) else setting.estimator
+        seeds = range(random_state, random_state + n_runs)
+        tasks.append(joblib.delayed(_runs)(estimator, *data[name], k, seeds, checkpoint))
     shows = progress_to(progress) if callable(progress) else shown(progress is not False, lines=progress is True)
-    with shows, phase("Comparing methods", len(rivals) * len(data) * n_runs) as step:
-        return _scored(rivals, data, range(random_state, random_state + n_runs), n_clusters, step)
+    found: dict[tuple[str, str], list[tuple[_Setting, Any]]] = {pair: [] for pair in product(rivals, data)}
+    with shows, phase("Comparing methods", len(cells) * n_runs) as step:
+        done = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+        for (name, method, setting), runs in zip(cells, done, strict=True):
+            found[method, name].append((setting, runs))
+            step(n_runs)
+    return _gathered(tuple(rivals), tuple(data), n_runs, found)
 
 
-def _scored(
-    rivals: dict[str, Any], data: dict[str, tuple[Any, Labels]], seeds: range, n_clusters: Any, step: Callable[[], None]
+class _Setting(NamedTuple):
+    """One way to run a method, with the parameters that a grid sets."""
+
+    estimator: Any
+    parameters: Mapping[str, Any] = {}
+
+
+def _gathered(
+    methods: tuple[str, ...], datasets: tuple[str, ...], n_runs: int, found: Mapping[tuple[str, str], Any]
 ) -> Comparison:
-    shape = (len(rivals), len(data), len(seeds))
+    """Return the scores of all cells; of a grid those of its best setting."""
+    shape = (len(methods), len(datasets), n_runs)
     scores, repeated = {metric: np.full(shape, np.nan) for metric in METRICS}, np.zeros(shape, dtype=bool)
-    gaps: dict[tuple[str, str], str] = {}
-    seen: set[tuple[str, str, bytes]] = set()
-    for (j, name), (i, method), (run, seed) in product(enumerate(data), enumerate(rivals), enumerate(seeds)):
-        if (method, name) not in gaps:
-            of_data = n_clusters == "classes" or method == KMEANS
-            k = len(np.unique(data[name][1])) if of_data else n_clusters
-            found = _run(rivals[method], *data[name], k, seed)
-            if isinstance(found, str):
-                gaps[method, name] = found
-                for values in scores.values():  # a method that fails once has no scores at all
-                    values[i, j] = np.nan
-            else:
-                for metric, values in scores.items():
-                    values[i, j, run] = found[0][metric]
-                repeated[i, j, run] = (method, name, found[1]) in seen
-                seen.add((method, name, found[1]))
-        step()
-    return Comparison(tuple(rivals), tuple(data), scores, gaps, repeated)
+    gaps, settings = {}, {}
+    for (i, method), (j, name) in product(enumerate(methods), enumerate(datasets)):
+        tried = found[method, name]
+        whole = [(setting, runs) for setting, runs in tried if not isinstance(runs, str)]
+        if not whole:
+            gaps[method, name] = tried[0][1]
+            continue
+        setting, runs = max(whole, key=lambda each: sum(run["AC"] for run in each[1]))  # of several the first
+        if method.endswith(BEST):
+            chosen = ", ".join(f"{key}={value}" for key, value in setting.parameters.items())
+            failed = f" that ran, {len(tried) - len(whole)} failed" if len(whole) < len(tried) else ""
+            settings[method, name] = f"{chosen}, the best AC of {counted(len(whole), 'setting')}{failed}"
+        for metric, values in scores.items():
+            values[i, j] = [run[metric] for run in runs]
+        partitions = [run["partition"] for run in runs]
+        repeated[i, j] = [partition in partitions[:run] for run, partition in enumerate(partitions)]
+    return Comparison(methods, datasets, scores, gaps, repeated, settings)
 
 
-def _run(estimator: Any, X: Any, y: Labels, k: Any, seed: int) -> tuple[dict[str, float], bytes] | str:
+def _runs(
+    estimator: Any, X: Any, y: Labels, k: Any, seeds: range, checkpoint: str | PathLike[str] | None
+) -> list[dict[str, Any]] | str:
+    """Return scores and partition of each run; an error as one line: a method that fails once has no scores at all."""
+    done, path = [], None
+    if checkpoint is not None:
+        known = (type(estimator).__qualname__, estimator, X, y, k, seeds.start, __version__, sklearn.__version__)
+        try:
+            path = Path(checkpoint) / f"runs-{joblib.hash(known)}.json"
+        except Exception as error:  # what cannot be pickled, such as a function without a name
+            return f"checkpoint cannot keep runs of {type(estimator).__name__}: {error}"
+        done = _kept(path)
+    for seed in seeds[len(done) :]:
+        run = _run(estimator, X, y, k, seed)
+        if isinstance(run, str):
+            return run
+        done.append(run)
+        if path is not None:
+            write_text(path, json.dumps(done))
+    return done[: len(seeds)]
+
+
+def _kept(path: Path) -> list[dict[str, Any]]:
+    """Return the runs that a file holds; none if it is missing or damaged."""
+    try:
+        runs = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        good = all(np.isfinite([float(run[metric]) for metric in METRICS]).all() and run["partition"] for run in runs)
+    except (ValueError, TypeError, KeyError, OSError):
+        return []
+    return runs if isinstance(runs, list) and good else []
+
+
+def _run(estimator: Any, X: Any, y: Labels, k: Any, seed: int) -> dict[str, Any] | str:
     """Return scores and seconds of one run, and a hash of its partition under any names; an error as one line."""
     try:
         model = _configured(estimator, k, seed)
         start = time.perf_counter()
         labels = model.fit_predict(X)
-        seconds = time.perf_counter() - start
+        seconds = np.nan if isinstance(model, _Given) else time.perf_counter() - start
         found = clustering_scores(y, labels)
-        partition = blake2b(in_order(np.asarray(labels)).tobytes()).digest()
+        partition = blake2b(in_order(np.asarray(labels)).tobytes(), digest_size=16).hexdigest()
     except Exception as error:  # whatever a method throws, the others go on
         return " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(".")
-    return {**{short: found[long] for short, long in PAPER_SCORES.items()}, SECONDS: seconds}, partition
+    scores = {short: float(found[long]) for short, long in PAPER_SCORES.items()}
+    return {**scores, SECONDS: seconds, "partition": partition}
 
 
 class _Constant:
@@ -129,6 +207,43 @@ class _Constant:
 
     def fit_predict(self, X: Any) -> Labels:
         return np.zeros(X.shape[0], dtype=np.intp)
+
+
+class _Missing:
+    """A method that cannot be loaded here."""
+
+    def __init__(self, error: str) -> None:
+        self.error = error
+
+    def fit_predict(self, X: Any) -> Labels:
+        raise ImportError(self.error)
+
+
+class _Given:
+    """Labels made elsewhere, of the one data set or by names of data sets."""
+
+    def __init__(self, name: str, labels: Any) -> None:
+        self.name, self.labels = name, labels
+
+    def on(self, dataset: str, data: Mapping[str, Any]) -> _Given:
+        """Return the labels of a data set, checked before anything runs; None where there are none."""
+        labels, y = self.labels, data[dataset][1]
+        if isinstance(labels, Mapping):
+            labels = labels.get(dataset)
+        elif len(data) > 1:
+            raise ValueError(f"methods[{self.name!r}] must map names of data sets to labels: there are {len(data)}")
+        if labels is not None:
+            try:
+                clustering_scores(y, labels)
+            except ValueError as error:
+                raise ValueError(f"methods[{self.name!r}] are no labels of {dataset!r}: {error}") from None
+            labels = np.unique(np.asarray(labels), return_inverse=True)[1]
+        return _Given(self.name, labels)
+
+    def fit_predict(self, X: Any) -> Labels:
+        if self.labels is None:
+            raise ValueError("no labels were given for it")
+        return np.asarray(self.labels)
 
 
 def _configured(estimator: Any, k: Any, seed: int) -> Any:
@@ -144,22 +259,44 @@ def _configured(estimator: Any, k: Any, seed: int) -> Any:
     return model
 
 
-def _estimators(methods: Any) -> dict[str, Any]:
-    """Return estimators by name, checked before anything runs."""
+def _rivals(methods: Any) -> dict[str, list[_Setting]]:
+    """Return the settings of each row, checked before anything runs."""
     if isinstance(methods, str):
         methods = [methods]
     if not isinstance(methods, Mapping) and not all(isinstance(method, str) for method in methods):
         raise TypeError("methods must be a mapping from names to estimators, or names such as 'ktrr'")
     named = methods if isinstance(methods, Mapping) else {name: name for name in methods}
-    found = {str(name): registry.load(each)() if isinstance(each, str) else each for name, each in named.items()}
-    for name, estimator in found.items():
-        if name in (KMEANS, CONSTANT):
-            raise ValueError(f"methods must not name a row {name!r}, every comparison adds its own: rename it")
-        if isinstance(estimator, type) or not hasattr(estimator, "fit_predict"):
-            raise TypeError(f"methods[{name!r}] must be an estimator with fit_predict; got {estimator!r}")
+    found: dict[str, list[_Setting]] = {}
+    for name, method in named.items():
+        has_grid = isinstance(method, tuple) and len(method) == 2 and isinstance(method[1], Mapping | list)
+        grid = method[1] if has_grid else None
+        estimator = _method(str(name), method if grid is None else method[0])
+        rows = {str(name): [_Setting(estimator)]}
+        if grid is not None:
+            made = [] if isinstance(estimator, _Missing) else list(ParameterGrid(grid))
+            settings = [_Setting(clone(estimator).set_params(**each), each) for each in made]
+            rows[f"{name}{BEST}"] = settings or [_Setting(estimator)]
+        for row in rows:
+            if row in (KMEANS, CONSTANT, *found):
+                raise ValueError(f"methods must not name a row {row!r}, which the comparison has already: rename it")
+        found |= rows
     if not found:
         raise ValueError("methods must name at least one method; got none")
     return found
+
+
+def _method(name: str, given: Any) -> Any:
+    """Return what is run for a value of `methods`."""
+    if isinstance(given, str):
+        try:
+            return registry.load(name_of(given))()
+        except ImportError as error:
+            return _Missing(str(error))
+    if isinstance(given, Mapping | list | tuple) or (hasattr(given, "__array__") and not hasattr(given, "fit_predict")):
+        return _Given(name, given)
+    if isinstance(given, type) or not hasattr(given, "fit_predict"):
+        raise TypeError(f"methods[{name!r}] must be an estimator with fit_predict, or labels; got {given!r}")
+    return given
 
 
 def _datasets(datasets: Any) -> dict[str, tuple[Any, Labels]]:
@@ -205,6 +342,7 @@ class Comparison:
     gaps : errors in one line by (method, data set)
     repeated : boolean array (n_methods, n_datasets, n_runs), True where an earlier run of the method found the same
         partition: tests between runs count it once. None: no run repeats another
+    settings : what a grid took, by (method, data set), where the classes chose it: such rows are not tested or ranked
     """
 
     methods: tuple[str, ...]
@@ -212,6 +350,7 @@ class Comparison:
     scores: Mapping[str, Array]
     gaps: Mapping[tuple[str, str], str]
     repeated: Array | None = None
+    settings: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def n_runs(self) -> int:
@@ -265,15 +404,15 @@ class Comparison:
         return friedman(whole, names, level=level, best="min" if metric == SECONDS else "max")
 
     def _ranked(self) -> list[str]:
-        return [name for name in self.methods if name != CONSTANT]
+        return [name for name in self.methods if name != CONSTANT and not name.endswith(BEST)]
 
     def tables(self, metric: Metric | None = None) -> list[Table]:
         """Return a table for each data set; with a metric, one of methods (rows) and data sets (columns).
 
-        The best mean, the constant labelling aside, is bold; † says that it differs from every other method by the
-        exact rank-sum test of the runs at 0.05 (runs on the same data, that differ in the seed), ‡ by its normal
-        approximation, where many runs are tied. Runs of a method that found the same partition count once; a method
-        all of whose runs did so is not tested.
+        The best mean, the constant labelling and settings chosen by the classes aside, is bold; † says that it differs
+        from every other method by the exact rank-sum test of the runs at 0.05 (runs on the same data, that differ in
+        the seed), ‡ by its normal approximation, where many runs are tied. Runs of a method that found the same
+        partition count once; a method all of whose runs did so is not tested.
         """
         if metric is not None:
             return [self._table(metric, [(name, metric, j) for j, name in enumerate(self.datasets)])]
@@ -299,7 +438,7 @@ class Comparison:
         if runs:
             return frame
         groups = frame.groupby(level=["dataset", "method"], sort=False)
-        return groups.agg([("mean", lambda x: x.mean(skipna=False)), ("sd", lambda x: x.std(skipna=False))])
+        return groups.agg([("mean", lambda x: x.mean()), ("sd", lambda x: x.std())])
 
     def __str__(self) -> str:
         return "\n\n".join([*map(str, self.tables()), f"* the best mean, {CONSTANT} aside"])
@@ -320,8 +459,12 @@ class Comparison:
         for mark, test in _TESTS.items():
             if mark in marks:
                 notes.append(f"{mark} different from every other method at {LEVEL} by {test}.")
+        seen = [f"{method} on {data}: {text}." for (method, data), text in self.settings.items() if data in places]
+        if seen:
+            notes += [*seen, f"Rows{BEST} have seen the classes: they are not compared with the others."]
         for data, j in places.items():
-            once = [i for i, name in enumerate(self.methods) if name != CONSTANT and len(self._tested("AC", i, j)) == 1]
+            ranked = [self.methods.index(name) for name in self._ranked()]
+            once = [i for i in ranked if len(self._tested("AC", i, j)) == 1]
             if once and self.n_runs > 1 and title != SECONDS:
                 same = ", ".join(self.methods[i] for i in once)
                 notes.append(f"No test of the scores of {same} on {data}: all runs found the same partition.")
@@ -333,7 +476,7 @@ class Comparison:
         values = self._values(metric)[:, dataset]
         scale, digits = (1, 2) if metric == SECONDS else (100, 1)
         means = values.mean(axis=1)
-        compared = np.isfinite(means) & (np.array(self.methods) != CONSTANT)
+        compared = np.isfinite(means) & np.isin(self.methods, self._ranked())
         signed = np.where(compared, -means if metric == SECONDS else means, -np.inf)
         cells = []
         for i, runs in enumerate(values):
@@ -344,7 +487,14 @@ class Comparison:
             best = bool(compared[i] and signed[i] == signed.max())
             others = [self._tested(metric, j, dataset) for j in np.flatnonzero(compared).tolist() if j != i]
             mark = _dagger(self._tested(metric, i, dataset), others) if best else ""
-            cells.append(Cell(f"{scale * means[i]:z.{digits}f}{spread}", bold=best, mark=mark))
+            cells.append(
+                Cell(
+                    f"{scale * means[i]:z.{digits}f}{spread}",
+                    bold=best,
+                    italic=self.methods[i].endswith(BEST),
+                    mark=mark,
+                )
+            )
         return cells
 
     def _tested(self, metric: str, method: int, dataset: int) -> Array:

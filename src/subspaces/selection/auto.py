@@ -83,11 +83,12 @@ class SubspaceClustering(GraphClusterer):
         Further parameters of a kernel that is given.
     assign_labels : {"auto", "kmeans", "modularity", "agglomerative"}, default="auto"
         How graphs are cut.
-    features : None, {"pixels", "efficientnet", "timm:NAME", "open_clip:NAME"}, path or callable, default=None
+    features : None, {"pixels", "efficientnet", "timm:NAME", "open_clip:NAME", "tfidf", "sentences"}, path or callable
         What makes vectors of images before anything else, in :meth:`fit` and :meth:`predict` alike; X is then a list of
         paths, an array (n, height, width) or (n, height, width, 3), or rows of pixels with `image_shape`.
         ``"efficientnet"`` needs ``pip install "subspaces[images]"``; a path is a ``.npy`` with a vector for each image;
-        a function is called with X. None: X holds the samples. See ``subspaces.app.features``.
+        a function is called with X and returns an array or a sparse matrix. None: X holds the samples, or a list of
+        texts, which ``"tfidf"`` or ``"sentences"`` make vectors of. See ``subspaces.app.features``.
     image_shape : tuple or None, default=None
         With `features`, (height, width) or (height, width, 3) of rows of pixels.
     out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"
@@ -155,8 +156,11 @@ class SubspaceClustering(GraphClusterer):
 
     def _validated(self, X: Any) -> Data:
         self.extractor_: Any = None
-        if self.features is not None:
-            self.extractor_, X = from_app("features", "fit_extractor")(self.features, X, self.image_shape)
+        features = self.features
+        if features is None and _are_texts(X):
+            features = from_app("features.documents", "usual")(X)
+        if features is not None:
+            self.extractor_, X = from_app("features", "fit_extractor")(features, X, self.image_shape)
         elif self.image_shape is not None:
             raise ValueError("image_shape says how features see the rows of X; give features, or leave it out.")
         return super()._validated(X)
@@ -423,3 +427,9 @@ _PLAIN: dict[str, Any] = {
 
 def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == AUTO
+
+
+def _are_texts(X: Any) -> bool:
+    """Return whether X is one list, array or column of texts, and not a table."""
+    is_one = isinstance(X, str | list | tuple) or getattr(X, "ndim", 0) == 1
+    return is_one and len(X) > 0 and all(isinstance(x, str) for x in X)

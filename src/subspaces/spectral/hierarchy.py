@@ -42,11 +42,12 @@ COARSER = 3.0
 _POWER = 0.75
 _LEAST_CUT = 1e-3  # a smaller one is as good as none
 _MOST_LEAVES = 600
+_DRAWN = 30  # clusters that a drawing shows at most
 _MOST_ROWS = 20_000  # samples whose neighbours give the return
 _LEAST = np.finfo(np.float64).tiny
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClusterTree:
     """Hold nested clusters, coarse to fine.
 
@@ -73,6 +74,35 @@ class ClusterTree:
     n_clusters: int
     p_value: Array = field(default_factory=lambda: np.zeros(0))
     stability: Array = field(default_factory=lambda: np.zeros(0))
+
+    def __repr__(self) -> str:
+        """Draw the clusters as text, coarse to fine, with the p-values of splits that were tested.
+
+        Examples
+        --------
+        >>> cluster_tree(sparse.csr_array(np.kron(np.eye(3), np.ones((2, 2)))), [0, 0, 1, 1, 2, 2])
+        6 points
+        ├─ 4 points
+        │  ├─ cluster 0: 2 points
+        │  └─ cluster 1: 2 points
+        └─ cluster 2: 2 points
+        """
+        m, labels = self.n_leaves, self._labels_of_leaves()
+        pieces = self._pieces(min(self.n_clusters, _DRAWN))
+        inside = {piece: np.unique(labels[pieces == piece]).tolist() for piece in np.unique(pieces).tolist()}
+        lines, waiting = [], [(2 * m - 2, "", "")]
+        while waiting:
+            piece, before, below = waiting.pop()
+            found = inside.get(piece)
+            few = "" if not found else f"cluster {found[0]}: " if len(found) == 1 else f"{len(found)} clusters: "
+            p = _plain(self.p_value, piece - m) if found is None else None
+            lines.append(
+                f"{before}{few}{self.sizes[piece]:,} points" + ("" if p is None else f", split with p = {p:.2g}")
+            )
+            if found is None:
+                first, second = sorted(self.merges[piece - m].tolist(), key=lambda child: -self.sizes[child])
+                waiting += [(second, f"{below}└─ ", f"{below}   "), (first, f"{below}├─ ", f"{below}│  ")]
+        return "\n".join(lines)
 
     @property
     def n_leaves(self) -> int:

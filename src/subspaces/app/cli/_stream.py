@@ -11,7 +11,6 @@ from typing import Any
 from subspaces.app.cli._common import refuse
 from subspaces.app.cli._task import Run, Task
 from subspaces.app.description import describe
-from subspaces.utils.progress import phase
 
 STREAMED = (".npy", ".parquet", ".zarr")
 WORKER_BYTES, OWN_BYTES = 450 * 2**20, 64 * 2**20
@@ -67,9 +66,7 @@ def run_stream(
             local = {} if address else _workers(threads, memory)
             client = stack.enter_context(connect(address, **local))
             stack.enter_context(limited(None if memory is None else memory - local.get("memory", 0)))
-        step = stack.enter_context(phase("Clustering piece by piece", 0))
-        told: Any = lambda done, total: step(of=total)  # noqa: E731
-        fit_predict(estimator, str(file), client=client, checkpoint=checkpoint, progress=told, output=left)
+        fit_predict(estimator, str(file), client=client, checkpoint=checkpoint, output=left)
         who = {None: "this process", "local": "workers on this machine"}.get(scheduler, f"the workers of {scheduler}")
     if not hasattr(estimator, "labels_"):  # they were left in a Parquet file
         import pyarrow.parquet

@@ -1,4 +1,4 @@
-"""``subspaces compare``: agreement of label files with each other and with the known classes."""
+"""``subspaces compare``: methods on a table, as :func:`subspaces.compare`; or label files with each other."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subspaces.app.cli import _options as options
-from subspaces.app.cli._common import one_line, refuse, tell
+from subspaces.app.cli._common import complain, one_line, refuse, tell
 from subspaces.utils.spelling import counted
 
 if TYPE_CHECKING:
     from subspaces.app.files.label_files import LabelFile
 
 TRUTH = "Column with the true classes, in one of the files (which may hold nothing else): scores the labels by it."
+METHODS = 'Method to run, such as ktrr ("subspaces methods" lists them); may be given several times.'
+KEPT = "Keep every run here; the same command goes on from there."
 MEASURES = {"accuracy": "same", "ari": "ARI", "nmi": "NMI"}
 """Measures of two partitions, by their names in the table."""
 
@@ -24,21 +26,39 @@ MEASURES = {"accuracy": "same", "ari": "ARI", "nmi": "NMI"}
 def compare(
     file: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Two or more label files: .csv, .tsv, .xlsx, .parquet, .json or .npy."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Label files: .csv, .tsv, .xlsx, .parquet, .json or .npy; with --method a table, then label files.",
+        ),
     ],
     label: Annotated[str | None, options.data("--label --truth", "NAME", TRUTH)] = None,
+    method: Annotated[list[str] | None, options.method("--method -m", "NAME", METHODS)] = None,
+    runs: Annotated[int, options.method("--runs", "NUMBER", "Runs of each method (10 if not given).", min=1)] = 10,
+    jobs: Annotated[int, options.method("--jobs", "NUMBER", "Methods that run beside each other; -1: all cores.")] = 1,
+    checkpoint: Annotated[Path | None, options.output("--checkpoint", "FOLDER", KEPT)] = None,
+    output: Annotated[Path | None, options.output("--output -o", "FILE", "The tables as .tex, .md or .csv.")] = None,
+    force: options.ForceOption = False,
     as_json: options.JsonOption = False,
     debug: options.DebugOption = False,
 ) -> None:
-    """Compare two or more files of labels.
+    """Compare methods on a table with known classes, or two or more files of labels with each other.
 
-    Samples are matched by the column id (or line, or row), or by their order where files have none. The numbers of
-    clusters mean nothing: clusters are matched so that as many samples as possible agree.
+    With --method, FILE is a table: each method is run several times and scored by the column --label, beside k-means
+    and one label for all; files of labels that follow are rows of their own.
+
+    Without, samples of label files are matched by the column id (or line, or row), or by their order where files have
+    none. The numbers of clusters mean nothing: clusters are matched so that as many samples as possible agree.
 
     Example: subspaces compare monday.csv tuesday.csv
     """
     from subspaces.app.files.label_files import read_labels
 
+    if method:
+        if label is None:
+            raise refuse("--label", "is needed with --method: the column with the true classes")
+        found = _methods(file, label, method, {"n_runs": runs, "n_jobs": jobs, "checkpoint": checkpoint}, output, force)
+        typer.echo(_as_json(found) if as_json else str(found))
+        return
     read = [read_labels(path, label) for path in file]
     truth, found = _truth(read, label), [labels for labels in read if not labels.is_truth]
     if len(found) < 2 and truth is None:
@@ -66,6 +86,51 @@ def compare(
         _print([(f"{names[i]} and {names[j]}", n, scores) for i, j, n, scores in pairs], "agreement")
     if truth is not None:
         _print([(names[i], n, scores) for i, n, scores in known], f"against {label}")
+
+
+def _methods(
+    files: list[Path], label: str, methods: list[str], how: dict[str, Any], output: Path | None, force: bool
+) -> Any:
+    """Run methods on the first file, with the other files' labels beside, and write the tables."""
+    from subspaces.app.files import FileError, check_output, read_table
+    from subspaces.app.files.label_files import read_labels
+    from subspaces.inspection.citations import name_of
+    from subspaces.inspection.comparison import compare as compare_methods
+    from subspaces.utils.atomic import write_text
+
+    if output is not None:
+        check_output(output, force=force, source=files[0], suffixes=(".tex", ".md", ".csv"), what="table")
+    try:
+        rows: dict[str, Any] = {name: name_of(name) for name in methods}
+    except ValueError as error:
+        raise refuse("--method", str(error)) from None
+    data = read_table(files[0], label=label)
+    for note in data.notes:
+        complain(note)
+    places = {name: [str(place) for place in column] for name, column in data.places.items()}
+    for path in files[1:]:
+        given = read_labels(path)
+        if given.ids is not None and given.ids != places.get(given.named_by or "", given.ids):
+            raise FileError(path, f"its rows are not those of {files[0].name} in the same order; sort them by it")
+        rows[path.name] = given.labels
+    found = compare_methods(rows, {files[0].name: (data.X, data.y)}, **how)
+    if output is not None:
+        kind = output.suffix.lower()
+        tables = {".tex": found.to_latex, ".md": found.to_markdown}
+        write_text(output, tables[kind]() if kind in tables else found.to_pandas(runs=True).to_csv())
+    return found
+
+
+def _as_json(found: Any) -> str:
+    """Return the scores of all runs of a comparison on one data set; null where a method failed."""
+    import numpy as np
+
+    scores = {name: np.where(np.isfinite(values[:, 0]), values[:, 0], None) for name, values in found.scores.items()}
+    by_method = {
+        method: {name: values[i].tolist() for name, values in scores.items()} for i, method in enumerate(found.methods)
+    }
+    gaps = {method: error for (method, _), error in found.gaps.items()}
+    return json.dumps({"file": found.datasets[0], "methods": by_method, "gaps": gaps}, allow_nan=False)
 
 
 def _sentence(names: list[str], pairs: list[Any], known: list[Any], label: str | None) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 
 from subspaces.app.features.cache import opened
 from subspaces.app.files.reading import read_table
@@ -109,7 +110,7 @@ class Extractor:
 
 @dataclass(frozen=True)
 class Function(Extractor):
-    """A function of the user, called with X as it was given; it returns an array of shape (n, m)."""
+    """A function of the user, called with X as it was given; it returns an array or a sparse matrix of shape (n, m)."""
 
     kind: ClassVar[str] = "numbers of a function"
     function: Callable[[Any], Any]
@@ -121,8 +122,9 @@ class Function(Extractor):
 
     def compute(self, items: Sequence[Any], step: Step) -> Array:
         """Call the function; refuse a result that is not one row for each item."""
-        vectors, n = np.asarray(self.function(items)), n_items(items)
-        if vectors.ndim != 2 or len(vectors) != n:
+        found, n = self.function(items), n_items(items)
+        vectors = sparse.csr_array(found) if sparse.issparse(found) else np.asarray(found)
+        if vectors.ndim != 2 or vectors.shape[0] != n:
             raise ValueError(f"features must return an array of shape ({n}, m); {self.name} gave {vectors.shape}.")
         return vectors
 

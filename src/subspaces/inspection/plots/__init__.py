@@ -17,7 +17,6 @@ from subspaces.inspection.plots.images import LabelMapDisplay, SpectraDisplay, T
 from subspaces.inspection.plots.scores import (
     ConfusionDisplay,
     CriticalDifferenceDisplay,
-    NoiseDisplay,
     NumberOfClustersDisplay,
     SelectionDisplay,
 )
@@ -32,7 +31,6 @@ __all__ = [
     "EmbeddingDisplay",
     "GalleryDisplay",
     "LabelMapDisplay",
-    "NoiseDisplay",
     "NumberOfClustersDisplay",
     "SelectionDisplay",
     "SpectraDisplay",

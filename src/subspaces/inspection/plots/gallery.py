@@ -120,9 +120,6 @@ class GalleryDisplay(style.Display):
         at = x + width * (np.linspace(0, 1, len(mean)) if len(mean) > 1 else np.array([0.5]))
         ax.fill_between(at, low, high, color=style.main_color(ax), alpha=0.25, linewidth=0)
         ax.plot(at, mean, color=style.main_color(ax), linewidth=1, marker="." if len(mean) < 12 else "")
-        if least < 0 < most:
-            zero = y + height * most / (most - least)
-            ax.plot([x, x + width], [zero, zero], color=style.foreground(ax), alpha=0.25, linewidth=0.5)
 
 
 def _draw_strip(ax: Any, images: Array, x: float, y: float) -> None:

@@ -311,7 +311,7 @@ class EmbeddingDisplay(style.Display):
             own = {"color": self.colors_[cluster], "marker": marker, "rasterized": n > 5000, **look, **keywords}
             ax.scatter(*self.points[self.labels == cluster].T, **own)
         rim = withStroke(linewidth=2.5, foreground=ax.get_facecolor())  # readable on samples
-        look = {"path_effects": [rim], "zorder": 3, "fontweight": "bold", "fontsize": 7 if k > 40 else 9}
+        look = {"path_effects": [rim], "zorder": 3, "fontweight": "bold", "fontsize": 8}
         for (x, y), name in zip(self.centres, self.names, strict=True):
             ax.text(x, y, name, ha="center", va="center", **look)
         groups = counted(k, self.noun, {"class": "classes"}.get(self.noun))

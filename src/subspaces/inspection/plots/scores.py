@@ -1,19 +1,17 @@
-"""Displays of scores: confusion with known classes, robustness to noise, mean ranks, and an automatic choice."""
+"""Displays of scores: confusion with known classes, mean ranks, and an automatic choice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
-from sklearn.base import clone
 from sklearn.metrics.cluster import contingency_matrix
 
 from subspaces.inspection.plots import parts, style
 from subspaces.metrics import accuracy
-from subspaces.metrics.significance import LEVEL, Ranking, friedman
+from subspaces.metrics.significance import LEVEL, Ranking
 from subspaces.selection import ClusterCount, Selection, Trial
 from subspaces.selection.candidates import NEIGHBORS
 from subspaces.utils.spelling import counted
@@ -81,7 +79,7 @@ class ConfusionDisplay(style.Display):
         if is_small:
             for (i, j), count in np.ndenumerate(self.counts):
                 if count:
-                    color = style.readable_on(self.im_.cmap(self.im_.norm(shares[i, j]))[:3])
+                    color = style.readable_on(self.im_.cmap(self.im_.norm(shares[i, j])))
                     ax.text(j, i, f"{count:,}", ha="center", va="center", fontsize=7, color=color)
         font = {"fontsize": 8 if is_small else 7}
         ax.set_yticks(*style.thinned(np.arange(n_rows), self.classes, n_rows / 34), **font)
@@ -92,93 +90,6 @@ class ConfusionDisplay(style.Display):
         ax.set_title(f"{100 * self.accuracy:.1f} % on the diagonal")
         self.colorbar_ = ax.figure.colorbar(self.im_, ax=ax, fraction=0.046, pad=0.03, label="share of the class")
         self.colorbar_.outline.set_visible(False)
-
-
-class NoiseDisplay(style.Display):
-    """Curves of a score against the level of damage, one for each method; a band where runs were repeated.
-
-    Attributes
-    ----------
-    levels : (n_levels,)
-    scores : of each method, (n_levels,) or (n_levels, n_repeats)
-    mean_, deviation_ : of each method's scores at each level
-    """
-
-    _figsize = (6.0, 4.0)
-
-    def __init__(
-        self, levels: Array, scores: Mapping[str, Array], score_name: str = "accuracy", level_name: str = "level"
-    ) -> None:
-        self.levels, self.scores = levels, scores
-        self.score_name, self.level_name = score_name, level_name
-        self.mean_ = {name: values.reshape(len(levels), -1).mean(axis=1) for name, values in scores.items()}
-        self.deviation_ = {name: values.reshape(len(levels), -1).std(axis=1) for name, values in scores.items()}
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        *,
-        y_true: ArrayLike,
-        corrupt: Callable[..., Array],
-        levels: ArrayLike,
-        n_repeats: int = 1,
-        score: Callable[[ArrayLike, ArrayLike], float] = accuracy,
-        level_name: str = "level",
-        ax: Any = None,
-    ) -> Self:
-        """Fit copies of one estimator, or of several given by name, on damaged samples and draw the scores.
-
-        ``corrupt(X, level, random_state=repeat)`` damages the samples
-        (:func:`~subspaces.datasets.salt_and_pepper`, :func:`~subspaces.datasets.add_gaussian_noise`).
-        """
-        named = dict(estimator) if isinstance(estimator, Mapping) else {type(estimator).__name__: estimator}
-        levels = np.asarray(levels, dtype=np.float64)
-        scores = {name: np.empty((len(levels), n_repeats)) for name in named}
-        for i, level in enumerate(levels):
-            for repeat in range(n_repeats):
-                damaged = corrupt(X, float(level), random_state=repeat)  # the same for every method
-                for name, model in named.items():
-                    scores[name][i, repeat] = score(y_true, clone(model).fit_predict(damaged))
-        score_name = getattr(score, "__name__", "score").replace("_", " ")
-        return cls(levels, scores, score_name, level_name).plot(ax)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        levels: ArrayLike,
-        scores: Mapping[str, ArrayLike],
-        *,
-        score_name: str = "accuracy",
-        level_name: str = "level",
-        ax: Any = None,
-    ) -> Self:
-        """Draw scores that are there already: for each method one value, or one per repeat, at each level."""
-        levels = np.asarray(levels, dtype=np.float64)
-        checked = {str(name): np.asarray(values, dtype=np.float64) for name, values in scores.items()}
-        for name, values in checked.items():
-            if values.ndim not in (1, 2) or len(values) != len(levels):
-                raise ValueError(
-                    f"scores[{name!r}] must have one row for each of the {len(levels)} levels; got {values.shape}."
-                )
-        return cls(levels, checked, score_name, level_name).plot(ax)
-
-    def _draw(self, ax: Any, **keywords: Any) -> None:
-        n_colors = len(style.OKABE_ITO)
-        for i, (name, mean) in enumerate(self.mean_.items()):
-            color, other = style.OKABE_ITO[i % n_colors], i + i // n_colors  # never the look of another line
-            marker, line = style.MARKERS[other % len(style.MARKERS)], style.LINES[other % len(style.LINES)]
-            look = {"color": color, "marker": marker, "linestyle": line, "markersize": 5, **keywords}
-            ax.plot(self.levels, mean, label=name, **look)
-            spread = self.deviation_[name]
-            if spread.any():
-                ax.fill_between(self.levels, mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0)
-        ax.set(xlabel=self.level_name, ylabel=self.score_name)
-        ax.set_title(f"{self.score_name.capitalize()} against damage")
-        ax.grid(alpha=0.25)
-        if len(self.mean_) > 1:
-            ax.legend(fontsize="small")
 
 
 class CriticalDifferenceDisplay(style.Display):
@@ -196,19 +107,6 @@ class CriticalDifferenceDisplay(style.Display):
     def from_comparison(cls, comparison: Any, metric: str = "AC", *, level: float = LEVEL, ax: Any = None) -> Self:
         """Draw what :func:`subspaces.compare` found, by one metric."""
         return cls(comparison.ranking(metric, level=level)).plot(ax)
-
-    @classmethod
-    def from_scores(
-        cls,
-        scores: ArrayLike,
-        names: Sequence[str],
-        *,
-        level: float = LEVEL,
-        best: Literal["max", "min"] = "max",
-        ax: Any = None,
-    ) -> Self:
-        """Draw scores of any origin: an array of shape (n_datasets, n_methods)."""
-        return cls(friedman(scores, names, level=level, best=best)).plot(ax)
 
     def _draw(self, ax: Any, **keywords: Any) -> None:
         try:
@@ -275,7 +173,7 @@ class SelectionDisplay(style.Display):
         for (i, j), value in np.ndenumerate(self.values):
             if np.isfinite(value):
                 text = f"{value:.2f} {self.cuts[i, j]}"
-                color = style.readable_on(image.cmap(image.norm(value))[:3])
+                color = style.readable_on(image.cmap(image.norm(value)))
                 ax.text(j, i, text, ha="center", va="center", fontsize=7, color=color)
         winner = self.selection.winner
         x, y = self.sizes.index(winner.n_nonzero), self.row_names.index(_row(winner))

@@ -225,8 +225,10 @@ def _heights(tree: ClusterTree, levels: int) -> Array:
     cuts = [max(float(tree.cut[tree.split(k)]), _LEAST_CUT) for k in range(1, min(levels + 1, tree.n_leaves))]
     ways = np.diff(np.log(np.maximum.accumulate(cuts)))
     step = 0.8 * (float(ways.sum()) or 1.0) / levels
-    unknown = [0.0] * (levels - 1 - len(ways))  # below the leaves there is no split to compare with
-    return -np.cumsum([0.0, *(ways + step), *(step + np.array(unknown))])
+    heights = np.arange(levels) * step
+    heights[1 : len(ways) + 1] += np.cumsum(ways)
+    heights[len(ways) + 1 :] += ways.sum()  # below the leaves there is no split to compare with
+    return -heights
 
 
 def _clusters(tree: ClusterTree) -> dict[int, int]:
