@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from subspaces.engine.validation import check_count
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import Kernel, Precomputed
 from subspaces.representation.coefficients import Coefficients
@@ -130,20 +129,6 @@ class Plan:
         if self.draws in upto:
             own = (*own, self.seed)
         return (stage, self.method, self.solver, _named(chosen), own)
-
-    def check(self) -> None:
-        """Refuse what cannot be done, with a reason."""
-        n, assign_labels, scaling = self.shape.n, self.cut.method, self.scaling
-        if self.n_clusters is None and assign_labels != "modularity":
-            raise ValueError(
-                f'n_clusters=None needs assign_labels="modularity", which finds it; got {assign_labels!r}.'
-            )
-        check_count(self.n_clusters, n)
-        if scaling is not None and self.pairwise:
-            raise ValueError(f'scaling={scaling!r} has no meaning with kernel="precomputed": scale the points first.')
-        if self.pairwise and n != self.shape.m:
-            raise ValueError(f"the precomputed kernel matrix must be square; got shape {(n, self.shape.m)}.")
-        self.graph.check(self.n_clusters)
 
 
 def _named(value: Any) -> str:

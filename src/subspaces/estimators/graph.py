@@ -15,10 +15,9 @@ from subspaces.engine import stages
 from subspaces.engine.plan import STAGES, Context, Cut, Plan, Shape, require_dense_points, require_squares
 from subspaces.engine.predict import by_training_points
 from subspaces.engine.run import FitResult, run
-from subspaces.engine.validation import stored_by_content
+from subspaces.engine.validation import check_count
 from subspaces.estimators.answers import MADE_AGAIN, Answers
-from subspaces.estimators.base import SubspaceClusterer
-from subspaces.estimators.callbacks import announced
+from subspaces.estimators.base import SubspaceClusterer, announced
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
@@ -126,10 +125,6 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     # ---------------------------------------------------------------- plan, run, keep
 
-    def _validated(self, X: Any) -> Data:
-        points = super()._validated(X)
-        return points if is_precomputed(getattr(self, "kernel", None)) else stored_by_content(points)
-
     def _validated_new(self, X: Any) -> Data:
         points, train = super()._validated_new(X), self._predictor.X
         if train is None or sparse.issparse(points) == sparse.issparse(train):
@@ -181,7 +176,19 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
             seed=self._drawn_seed(),
             settings=self.get_params(deep=False),
         )
-        plan.check()
+        n, m, _ = plan.shape
+        if plan.n_clusters is None and plan.cut.method != "modularity":
+            raise ValueError(
+                f'n_clusters=None needs assign_labels="modularity", which finds it; got {plan.cut.method!r}.'
+            )
+        check_count(plan.n_clusters, n)
+        if plan.scaling is not None and plan.pairwise:
+            raise ValueError(
+                f'scaling={plan.scaling!r} has no meaning with kernel="precomputed": scale the points first.'
+            )
+        if plan.pairwise and n != m:
+            raise ValueError(f"the precomputed kernel matrix must be square; got shape {(n, m)}.")
+        plan.graph.check_number(plan.n_clusters)
         return plan
 
     def _squares(self) -> float:

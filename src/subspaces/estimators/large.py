@@ -16,8 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine.landmark_run import Outcome, check_landmarks, run_landmarks
 from subspaces.engine.validation import check_count
-from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
-from subspaces.estimators.callbacks import announced
+from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer, announced
 from subspaces.kernels import KERNELS, DistanceKernel, DotKernel, Kernel, KernelLike, as_kernel
 from subspaces.landmarks import bipartite, kernel_graph
 from subspaces.landmarks.points import Points

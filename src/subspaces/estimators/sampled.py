@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.landmark_run import Outcome, check_landmarks, run_landmarks
 from subspaces.engine.validation import check_count
-from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
-from subspaces.estimators.callbacks import announced
+from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer, announced
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.estimators.graph import WithKernel
 from subspaces.estimators.ktrr import KTRR, LSR1

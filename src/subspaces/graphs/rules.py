@@ -60,12 +60,7 @@ class GraphRule:
     by: str = "magnitude"
     params: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def truncates(self) -> bool:
-        """Return whether η coefficients of each column are kept."""
-        return self.name in ("column", "symmetric")
-
-    def check(self, n_clusters: int | None) -> None:
+    def __post_init__(self) -> None:
         """Refuse parameters that the treatment does not have, or that make no sense."""
         unknown = set(self.params) - set(_PARAMS[self.name])
         if unknown:
@@ -81,6 +76,9 @@ class GraphRule:
         share = self.params.get("share", 1)
         if not 0 < share <= 1:
             raise ValueError(f"share must be in (0, 1], got {share}; 1 keeps every entry.")
+
+    def check_number(self, n_clusters: int | None) -> None:
+        """Refuse a treatment that needs the number of clusters where it is not known."""
         if self.name == "dscnet" and n_clusters is None:
             raise ValueError('graph="dscnet" needs n_clusters: the rank it keeps follows from it.')
 
@@ -89,9 +87,10 @@ class GraphRule:
 
         Sparse coefficients stay sparse under the rules that keep single entries.
         """
-        kept = min(self.n_nonzero, n) if self.truncates and self.n_nonzero is not None else n
+        truncates = self.name in ("column", "symmetric")
+        kept = min(self.n_nonzero, n) if truncates and self.n_nonzero is not None else n
         needed = int(_COPIES * n * kept * (8 + 4))
-        grows = self.name in ("row_space", "dscnet") or (self.truncates and not is_sparse)
+        grows = self.name in ("row_space", "dscnet") or (truncates and not is_sparse)
         if grows and needed > _SMALL:
             memory.require(
                 needed,
@@ -126,8 +125,7 @@ def build_graph(
     Under ``"row_space"`` and ``"dscnet"`` nearly every pair of samples is joined: the result is sparse in form, entries
     that vanish beside the largest are left out.
     """
-    rule.check(n_clusters)
-    rule.require_memory(coefficients.n_samples, coefficients.matrix is not None)
+    rule.check_number(n_clusters)
     params = dict(rule.params)
     if rule.name == "column":
         C = truncate(coefficients, rule.n_nonzero, by=rule.by)

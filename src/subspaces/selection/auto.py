@@ -17,8 +17,7 @@ from subspaces.engine.plan import STAGES
 from subspaces.engine.run import run
 from subspaces.engine.validation import all_equal
 from subspaces.estimators.answers import MADE_AGAIN, doubtful
-from subspaces.estimators.base import CONSTRAINTS
-from subspaces.estimators.callbacks import announced, with_callbacks
+from subspaces.estimators.base import CONSTRAINTS, announced, with_callbacks
 from subspaces.estimators.graph import GraphClusterer
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
