@@ -62,7 +62,7 @@ nitpick_ignore = [
     ("py:class", "numpy.random.Generator"),
     ("py:class", "sklearn.exceptions.ConvergenceWarning"),
     ("py:class", "LinearEmbedding"),
-    ("py:func", "subspaces.spectral.kmeans.kmeans"),
+    ("py:func", "subspaces.spectral.assign.kmeans"),
     ("py:func", "cells_of"),
     ("py:func", "data_weight"),
     ("py:func", "outlier_weight"),

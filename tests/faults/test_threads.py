@@ -20,8 +20,9 @@ from subspaces import KTRR, SampledClusterer, SubspaceClustering
 from subspaces.datasets import make_subspaces
 from subspaces.engine.plan import Cut
 from subspaces.selection.graphs import plan_of_cut, recut
+from subspaces.spectral.assign import cut_by_qr, cut_embedding
 from subspaces.spectral.embedding import spectral_embedding, unit_rows
-from subspaces.spectral.partition import cut_by_modularity, cut_by_qr, cut_embedding
+from subspaces.spectral.partition import cut_by_modularity
 from subspaces.utils.blocks import map_blocks
 from subspaces.utils.process import keep_threads, one_thread, quiet
 

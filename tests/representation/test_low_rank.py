@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from solved import dense_and_trace, latent_dense
 from subspaces.representation import _nuclear
 from subspaces.representation.coefficients import Trace
-from subspaces.representation.inverse import IndefiniteKernelWarning
 from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
 from subspaces.representation.low_rank import kernel_lrr, lrr
+from subspaces.representation.ridge import IndefiniteKernelWarning
 from subspaces.utils.types import Array
 
 TIGHT: dict[str, Any] = {"tol": 1e-6, "max_iter": 50_000}

@@ -14,10 +14,11 @@ from subspaces.kernels import Kernel
 from subspaces.kernels.profiles import gram_at
 from subspaces.kernels.scaling import Scaling, apply_scaling, fit_components, fit_scaling
 from subspaces.representation.coefficients import Coefficients, Factors, PermutedFactors, Trace, from_sparse
+from subspaces.spectral.assign import cut_embedding
 from subspaces.spectral.coarse import coarse_embedding, smooth_labels
 from subspaces.spectral.embedding import spectral_embedding, unit_rows
 from subspaces.spectral.hierarchy import cut_agglomeratively
-from subspaces.spectral.partition import cut_by_modularity, cut_embedding, distinct_communities
+from subspaces.spectral.partition import cut_by_modularity, distinct_communities
 from subspaces.utils.cells import Cells, build_cells
 from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array, Data, Labels, Sparse
@@ -123,11 +124,8 @@ def graph(found: Coefficients | Array | Sparse, evidence: Evidence, plan: Plan) 
     else:
         W, coefficients = sparse.csr_array(found), None
         W.eliminate_zeros()
-    return Graph(W, coefficients, components(W)[0], _isolated(W), evidence)
-
-
-def _isolated(W: Sparse) -> Labels:
-    return np.flatnonzero(np.asarray(W.sum(axis=1)).ravel() == 0)
+    n_components, labels = components(W)
+    return Graph(W, coefficients, n_components, np.flatnonzero(labels < 0), evidence)
 
 
 def falls_apart(found: Graph, plan: Plan) -> bool:
@@ -141,7 +139,7 @@ def falls_apart(found: Graph, plan: Plan) -> bool:
 def join(found: Graph, coefficients: Coefficients, n_clusters: int) -> Graph:
     """Return the graph with its smallest pieces tied to the rest by their strongest coefficients."""
     W = join_components(found.W, coefficients, n_clusters)
-    return found._replace(W=W, isolated=_isolated(W))
+    return found._replace(W=W, isolated=np.flatnonzero(components(W)[1] < 0))
 
 
 def embed(W: Sparse, n_vectors: int) -> Embedding:

@@ -130,9 +130,9 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     _constraints: ClassVar[dict[str, list[Any]]] = {}
     _accepts_sparse: ClassVar[bool] = False
-    cost: ClassVar[str]
+    _cost: ClassVar[str]
     """What a fit costs, in a few words; listed by ``subspaces methods`` like `reference`."""
-    reference: ClassVar[str]
+    _reference: ClassVar[str]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Gather what the parameters may be."""

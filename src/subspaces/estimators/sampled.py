@@ -204,8 +204,8 @@ class SampledClusterer(Sampled):
         "clusterer": [HasMethods("fit_predict"), None],
         "classifier": [HasMethods(["fit", "predict"]), None],
     }
-    cost = "the clusterer on n_landmarks points, the classifier on all"
-    reference = FRAMEWORK
+    _cost = "the clusterer on n_landmarks points, the classifier on all"
+    _reference = FRAMEWORK
 
     def _new_clusterer(self) -> Any:
         clusterer = KTRR(random_state=None) if self.clusterer is None else clone(self.clusterer)
@@ -265,8 +265,8 @@ class EKTRR(WithKernel, Sampled):
     n_init: int = 20
 
     _method = KTRR
-    cost = "KTRR on δ points, O(δ³), then O(10 m) per point"
-    reference = KTRR.reference
+    _cost = "KTRR on δ points, O(δ³), then O(10 m) per point"
+    _reference = KTRR._reference
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -317,8 +317,8 @@ class SSSC(ByResiduals, Sampled):
     max_iter: int = 200
 
     _method = SSC
-    cost = "SSC on δ points, then O(L m²) per point"
-    reference = "Peng, Zhang, Yi: Scalable sparse subspace clustering, CVPR 2013"
+    _cost = "SSC on δ points, then O(L m²) per point"
+    _reference = "Peng, Zhang, Yi: Scalable sparse subspace clustering, CVPR 2013"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -340,8 +340,8 @@ class SLSR(ByResiduals, Sampled):
     reg: float = 0.1
 
     _method = LSR1
-    cost = "LSR1 on δ points, O(δ³), then O(L m²) per point"
-    reference = FRAMEWORK
+    _cost = "LSR1 on δ points, O(δ³), then O(L m²) per point"
+    _reference = FRAMEWORK
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -365,5 +365,5 @@ class SLRR(ByResiduals, Sampled):
     max_iter: int = 1000
 
     _method = LRR2
-    cost = "LRR2 on δ points, tens of SVDs, then O(L m²) per point"
-    reference = FRAMEWORK
+    _cost = "LRR2 on δ points, tens of SVDs, then O(L m²) per point"
+    _reference = FRAMEWORK

@@ -18,7 +18,7 @@ from subspaces.datasets.loaders import load_named
 from subspaces.metrics import CONSTANT, PAPER_SCORES, clustering_scores
 from subspaces.metrics.significance import LEVEL, Outcome, Ranking, friedman, holm, rank_sum, signed_rank
 from subspaces.metrics.tables import Cell, Table, import_pandas
-from subspaces.spectral.partition import in_order
+from subspaces.utils.ordering import in_order
 from subspaces.utils.progress import Watcher, phase, progress_to, shown
 from subspaces.utils.types import Array, Labels
 

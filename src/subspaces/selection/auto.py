@@ -149,8 +149,8 @@ class SubspaceClustering(GraphClusterer):
     _is_quick = True
     _not_saved: ClassVar[tuple[str, ...]] = ("_kept", "_pool")
     _state: ClassVar[tuple[str, ...]] = (*_not_saved, "_hints", "_said")
-    cost = "three, eight or fifteen fits of KTRR to at most 2,500 points, and one to all"
-    reference = KTRR.reference
+    _cost = "three, eight or fifteen fits of KTRR to at most 2,500 points, and one to all"
+    _reference = KTRR._reference
 
     def _validated(self, X: Any) -> Data:
         self.extractor_: Any = None

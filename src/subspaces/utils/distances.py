@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 from sklearn.utils.extmath import safe_sparse_dot
 
 from subspaces.utils.blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces.utils.ties import top_columns
+from subspaces.utils.ordering import top_columns
 from subspaces.utils.types import Array, Data, Sparse
 
 BANDWIDTHS = ("rms", "mean", "median")
@@ -80,7 +81,7 @@ def warn_if_blind(X: Data, bandwidth: float, power: int) -> None:
     """
     n = X.shape[0]
     sample = X[np.linspace(0, n - 1, min(n, _BLIND_SAMPLE)).astype(int)]
-    distances = np.concatenate([d.ravel() for d in _distance_blocks(sample, lambda d, start: d)])
+    distances = euclidean_distances(sample if sparse.issparse(X) else sample - origin_of(X))
     distances = distances[distances > 0]
     middle = float(np.median(distances)) if len(distances) else bandwidth
     if (middle / bandwidth) ** power < _BLIND * np.finfo(X.dtype).eps:
