@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,11 +103,6 @@ class Plan:
         """Copies of dense samples beside those given: in canonical order, and scaled or in double precision."""
         n_copies = int(self.canonical) + (self.scaling is not None)
         return 0 if self.shape.is_sparse else n_copies * self.shape.n * self.shape.m * DOUBLE
-
-    def of_size(self, n: int) -> Plan:
-        """Return the plan for n of the samples, with no more clusters than these."""
-        n_clusters = None if self.n_clusters is None else min(self.n_clusters, n)
-        return replace(self, shape=self.shape._replace(n=n), n_clusters=n_clusters)
 
     def key(self, stage: str) -> tuple[Any, ...]:
         """Return what the result of a stage depends on: two plans with the same key may share it.

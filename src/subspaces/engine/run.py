@@ -126,7 +126,8 @@ def run(
             first = np.zeros(len(order), dtype=bool)
             first[distinct.rows] = True
             order = order[first[order]]
-            plan = plan.of_size(len(order))
+            n_clusters = None if plan.n_clusters is None else min(plan.n_clusters, len(order))
+            plan = replace(plan, shape=plan.shape._replace(n=len(order)), n_clusters=n_clusters)
         if not plan.pairwise:
             warn_of_bad_numbers(X, plan.scaling)
         points = rows_of(X, order, pairwise=plan.pairwise)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,15 +112,16 @@ def strongest(coefficients: Coefficients, plan: Plan) -> Coefficients:
     """Return the coefficients that take part in graph and joins: all, or the `reserve` largest of each sample."""
     if plan.reserve is None:
         return coefficients
-    longest = plan.graph.with_nonzero(plan.reserve)
+    longest = replace(plan.graph, n_nonzero=plan.reserve)
     return from_sparse(build_graph(coefficients, longest, plan.n_clusters, keep=False).treated)
 
 
 def graph(found: Coefficients | Array | Sparse, evidence: Evidence, plan: Plan) -> Graph:
     """Build the affinity graph W (eq. 3.11 to 3.13) from coefficients, or from an affinity."""
     if isinstance(found, Coefficients):
-        rule, keep = (plan.graph, True) if plan.reserve is None else (plan.graph.of_prefix(), False)
-        built = build_graph(found, rule, plan.n_clusters, keep=keep)
+        # the η largest of the reserve's entries are those of all coefficients, treated already
+        rule = plan.graph if plan.reserve is None else replace(plan.graph, name="column")
+        built = build_graph(found, rule, plan.n_clusters, keep=plan.reserve is None)
         W, coefficients = affinity(built.treated), built.coefficients
     else:
         W, coefficients = sparse.csr_array(found), None

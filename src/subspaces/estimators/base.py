@@ -39,7 +39,8 @@ from subspaces.utils.spelling import counted
 from subspaces.utils.types import Data, Labels
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as with_callbacks
 except ImportError:  # scikit-learn 1.7 and 1.8: fits are the same, but nobody can watch them
 
     def with_callbacks(fit: Any) -> Any:

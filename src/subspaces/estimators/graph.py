@@ -159,6 +159,13 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
     def _outline(self, X: Data) -> Plan:
         """Return the plan that the parameters ask for, checked."""
         own: Any = self
+        name, params = getattr(self, "graph", "column"), dict(getattr(self, "graph_params", None) or {})
+        largest = {}  # of each column; a method without η of its own takes it from `graph_params`
+        for key in ("n_nonzero", "by"):
+            if hasattr(self, key):
+                largest[key] = getattr(self, key)
+            elif key in params and name in ("column", "symmetric"):
+                largest[key] = params.pop(key)
         by_kernel = self._kernel_of_points and hasattr(self, "kernel")
         kernel = as_kernel(own.kernel, own.bandwidth, own.kernel_params) if by_kernel else Linear()
         plan = Plan(
@@ -170,7 +177,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
             source="gram" if by_kernel else "points",
             represent=self._represent if self._represents else None,
             affinity=None if self._represents else self._affinity,
-            graph=self._graph_rule(),
+            graph=GraphRule(name, **largest, params=params),
             connect=getattr(self, "connect", False),
             cut=Cut(self.assign_labels, self.n_init, self.init),
             seed=self._drawn_seed(),
@@ -193,17 +200,6 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     def _squares(self) -> float:
         return self._n_squares
-
-    def _graph_rule(self) -> GraphRule:
-        """Return what is done to the coefficients; a method without η of its own takes it from `graph_params`."""
-        name: str = getattr(self, "graph", "column")
-        params, own = dict(getattr(self, "graph_params", None) or {}), {}
-        for key in ("n_nonzero", "by"):
-            if hasattr(self, key):
-                own[key] = getattr(self, key)
-            elif key in params and name in ("column", "symmetric"):
-                own[key] = params.pop(key)
-        return GraphRule(name, **own, params=params)
 
     def _represent(self, source: Any, context: Context) -> Coefficients:
         raise NotImplementedError

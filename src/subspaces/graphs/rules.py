@@ -113,14 +113,6 @@ class GraphRule:
                 "Keep fewer coefficients per point (n_nonzero), or fit a sample and let predict label the rest.",
             )
 
-    def with_nonzero(self, n_nonzero: int | None) -> GraphRule:
-        """Return the same treatment with another η."""
-        return replace(self, n_nonzero=n_nonzero)
-
-    def of_prefix(self) -> GraphRule:
-        """Return the treatment that makes of a graph with a larger η what this one makes of all coefficients."""
-        return replace(self, name="column")
-
 
 class Built(NamedTuple):
     """Hold what a rule made of coefficients: sparse T, whose affinity is |T| + |T|ᵀ, and what was kept of C.

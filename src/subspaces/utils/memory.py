@@ -54,7 +54,7 @@ def _left_in_groups() -> Iterator[int]:
         return
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        names = [part for part in path.split("/") if part]
+        names = list(filter(None, path.split("/")))
         if ".." in names:  # a group outside of what this container sees
             names = []
         if controllers == "":
