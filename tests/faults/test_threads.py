@@ -45,7 +45,7 @@ def test_last_digits_decide_nothing(cut, seed, rng):
     """58: the same labels, names included, of a graph whose weights differ by rounding."""
     X = noisy(seed, 200)
     W = KTRR(4).fit(X).affinity_matrix_
-    plan = replace(KTRR(4).plan(X), cut=Cut(n_init=3), seed=seed)
+    plan = replace(KTRR(4).plan(X), cut=Cut("kmeans", 3, "k-means++"), seed=seed)
     found = []
     for graph in (W, shaken(W, rng), shaken(W, rng)):
         if cut == "modularity":

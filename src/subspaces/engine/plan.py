@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,9 +58,9 @@ class Context(NamedTuple):
 class Cut:
     """How an embedding or a graph becomes labels; see :mod:`subspaces.spectral.partition`."""
 
-    method: str = "kmeans"
-    n_init: int = 20  #: starts of k-means
-    init: str = "k-means++"
+    method: str
+    n_init: int  #: starts of k-means
+    init: str
     iterations: int | None = None  #: of Leiden; None lets the number of samples decide
 
 
@@ -74,18 +74,18 @@ class Plan:
     kernel: Kernel  #: not yet fitted; the linear one for methods that see the samples themselves
     represent: Callable[[Any, Context], Coefficients] | None  #: of the source; None for a method without coefficients
     graph: GraphRule  #: what is done to the coefficients
-    scaling: str | None = None
-    source: str = "points"  #: "gram" (kernel matrix), "packed" (half of it), "features" (its map) or "points"
-    affinity: Callable[[Array, int], Array | Sparse] | None = None
+    scaling: str | None
+    source: str  #: "gram" (kernel matrix), "packed" (half of it), "features" (its map) or "points"
+    affinity: Callable[[Array, int], Array | Sparse] | None
     """Scaled samples and the exponent of their scaling → W, where no sample is represented by others."""
+    connect: bool  #: tie a graph that falls into more pieces than clusters
+    cut: Cut
+    seed: int
+    settings: Mapping[str, Any]  #: the estimator's parameters, for the cache
     reserve: int | None = None  #: coefficients per sample kept for joining pieces of the graph; None: all of them
-    connect: bool = True  #: tie a graph that falls into more pieces than clusters
     between: Callable[[Array, Kernel], Sparse] | None = None
     """Centroids of micro-clusters → the graph between them, which is embedded then; None embeds samples."""
-    cut: Cut = Cut()
-    seed: int = 0
     draws: str = "cut"  #: the first stage that draws anything: what comes before it is the same for every seed
-    settings: Mapping[str, Any] = field(default_factory=dict)  #: the estimator's parameters, for the cache
     n_components: int | None = None  #: leading components that stand for sparse samples; None: the samples themselves
     solver: str = ""  #: the route to the coefficients
     solver_reason: str = ""
