@@ -38,7 +38,7 @@ from subspaces.utils.types import Array, Data, Labels, Sparse
 
 T = TypeVar("T")
 
-MADE_AGAIN = ("_tree", "_levels", "_confidence")
+MADE_AGAIN = ("_tree", "_levels", "_confidence", "_all_coefficients", "_embedding_again")
 """What is made when first asked for, and not saved with a model."""
 
 

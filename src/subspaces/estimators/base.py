@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.validation import Versioned, stored_by_content, validated
+from subspaces.estimators.answers import MADE_AGAIN
 from subspaces.estimators.docstrings import complete_docstring
 from subspaces.estimators.html_repr import BoxesMixin
 from subspaces.kernels import KERNELS, Kernel, is_precomputed
@@ -58,7 +59,7 @@ MAX_SEED = 2**31 - 1
 POSITIVE = Interval(Real, 0, None, closed="neither")
 COUNT = Interval(Integral, 1, None, closed="left")
 
-_STATE = ("_predictor", "_coefficients", "_embedding", "_tree", "_levels", "_confidence", "_labels_given")
+_STATE = ("_predictor", "_coefficients", "_embedding", "_labels_given", *MADE_AGAIN)
 """Private attributes of a fit."""
 
 CONSTRAINTS: Mapping[str, list[Any]] = {

@@ -244,7 +244,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         """Spectral embedding Y with unit rows; made when read for cuts of the graph itself."""
         check_is_fitted(self, "labels_")
         if self._embedding is None:
-            return stages.embed(self.affinity_matrix_, self.n_clusters_).rows
+            return self._once("_embedding_again", lambda: stages.embed(self.affinity_matrix_, self.n_clusters_).rows)
         return self._embedding
 
     @property
@@ -256,7 +256,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
                 f"this {type(self).__name__} has no coefficients_: it is not fitted, represents no point by others, or "
                 'keeps none of them (graph="row_space" and "dscnet" without n_nonzero).'
             )
-        return found.sparse() if isinstance(found, PermutedFactors) else found
+        return self._once("_all_coefficients", found.sparse) if isinstance(found, PermutedFactors) else found
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Cluster the rows of X and return their spectral embedding."""
