@@ -1,6 +1,6 @@
 """Mutation testing of one module with mutmut: the small errors in the code that no test would notice.
 
-    python benchmarks/mutation.py graphs/truncation          # all mutants; prints the survivors as diffs
+    python benchmarks/mutation.py graphs/rules               # all mutants; prints the survivors as diffs
     python benchmarks/mutation.py metrics --only "*x_nmi*"   # some of them again, after new tests
 
 Runs in a copy of the checkout (``--folder``, one per module), because mutmut writes there. mutmut chooses the tests
@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 TESTS = {
     "kernels/__init__": ["kernels/test_*.py"],
-    "graphs/truncation": ["graphs/test_truncation*.py", "graphs/test_affinity*.py"],
+    "graphs/rules": ["graphs/test_rules*.py", "graphs/test_truncation*.py", "graphs/test_affinity*.py"],
+    "spectral/assign": ["spectral/test_kmeans*.py", "spectral/test_partition*.py"],
     "metrics": ["metrics/test_*.py"],
 }
 """Test files (globs below tests/) of modules whose tests are not only ``tests/<folder>/test_<module>*.py``."""

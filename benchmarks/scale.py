@@ -186,7 +186,7 @@ def fidelity() -> None:
     from sklearn.metrics import adjusted_rand_score
 
     from subspaces.graphs.affinity import affinity
-    from subspaces.graphs.truncation import truncate_symmetric
+    from subspaces.graphs.rules import truncate_symmetric
     from subspaces.kernels import as_kernel
     from subspaces.representation import two_scale as two
     from subspaces.representation.coefficients import from_dense, from_sparse

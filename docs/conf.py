@@ -67,7 +67,7 @@ nitpick_ignore = [
     ("py:func", "reusing"),
     ("py:func", "subspaces.representation.sparse.ssc_admm"),
     ("py:meth", "answer"),
-    ("py:func", "subspaces.spectral.kmeans.kmeans"),
+    ("py:func", "subspaces.spectral.assign.kmeans"),
     ("py:func", "cells_of"),
     ("py:func", "data_weight"),
     ("py:func", "outlier_weight"),

@@ -18,8 +18,7 @@ from subspaces.engine.run import run
 from subspaces.engine.stages import Evidence
 from subspaces.inspection.plots import AffinityDisplay, CoefficientsDisplay, EmbeddingDisplay
 from subspaces.metrics import accuracy
-from subspaces.spectral.partition import in_order
-from subspaces.utils.ordering import canonical_order, hash_rows, inverse_of
+from subspaces.utils.ordering import canonical_order, hash_rows, in_order, inverse_of
 
 X, y = make_three_curves(100, noise=0.003, random_state=0)
 

@@ -22,7 +22,7 @@ from subspaces.datasets.loaders import NAMED
 from subspaces.engine.run import Cache, run
 from subspaces.kernels.scaling import apply_scaling, fit_scaling
 from subspaces.metrics import PAPER_SCORES, clustering_scores
-from subspaces.spectral.partition import cut_embedding
+from subspaces.spectral.assign import cut_embedding
 from subspaces.utils.decompositions import svd
 from subspaces.utils.types import Array, Labels
 

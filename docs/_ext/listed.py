@@ -45,8 +45,8 @@ def table() -> str:
         summary = (inspect.getdoc(cls) or "").splitlines()[0].rstrip(".")
         line = summary.partition(": ")[2] or summary
         sees = "a kernel" if hasattr(cls, "kernel") else "samples"
-        cost = cls.cost.replace("|", r"\|")
-        rows.append(f"| {link(name)} | {line} | {sees} | {cost} | {short_reference(cls.reference)} |")
+        cost = cls._cost.replace("|", r"\|")
+        rows.append(f"| {link(name)} | {line} | {sees} | {cost} | {short_reference(cls._reference)} |")
     return "\n".join(rows)
 
 

@@ -211,8 +211,8 @@ def test_methods_lists_every_estimator():
     shown = told("methods")
     for name, cls in METHODS.items():
         assert f"{name}: " in shown
-        assert cls.reference in shown
-        assert cls.cost in shown
+        assert cls._reference in shown
+        assert cls._cost in shown
     assert set(found("methods")) == set(METHODS)
     assert "Parameters" in told("methods", "ssc")
     assert "'nope' is not one of" in fails("methods", "nope")

@@ -16,7 +16,7 @@ from subspaces.deep.self_expressive import (  # noqa: E402
     ridge_rebuilt,
     unit_rows,
 )
-from subspaces.graphs.truncation import truncate  # noqa: E402
+from subspaces.graphs.rules import truncate  # noqa: E402
 from subspaces.kernels import as_kernel  # noqa: E402
 from subspaces.representation.ridge import ridge, ridge_unconstrained  # noqa: E402
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from method_data import METHODS
-from subspaces import KTRR, SubspaceClustering
+from subspaces import KTRR, LRR1, SubspaceClustering
 from subspaces.datasets import make_subspaces
 from subspaces.engine.confidence import (
     FEW,
@@ -65,7 +65,7 @@ def test_every_graph_has_confidence_and_memberships(name, data):
     if not hasattr(model, "affinity_matrix_"):
         assert not hasattr(model, "confidence_")
         return
-    sure, shares = model.confidence_, model.membership_
+    sure, shares = model.confidence_, model.predict_membership()
     assert ((sure >= 0) & (sure <= 1)).all()
     assert shares.shape == (120, model.n_clusters_)
     np.testing.assert_allclose(shares.sum(axis=1), 1)
@@ -99,6 +99,12 @@ def test_what_can_be_made_again_is_not_saved(data):
     assert not {"_tree", "_levels", "_confidence"} & set(vars(again))
     np.testing.assert_array_equal(again.confidence_, sure)
     np.testing.assert_allclose(again.tree_.p_value, p_value)
+    for model, name in ((LRR1(3), "coefficients_"), (KTRR(3, assign_labels="modularity"), "embedding_")):
+        size = len(pickle.dumps(model.fit(data[0])))
+        assert getattr(model, name) is getattr(model, name)
+        assert len(pickle.dumps(model)) == size
+        other = model.with_labels(model.labels_)
+        assert getattr(other, name) is not getattr(model, name)
 
 
 def test_many_points_are_sampled(data, monkeypatch):

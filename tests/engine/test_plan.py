@@ -101,6 +101,26 @@ def test_every_route_asks_for_memory(model, monkeypatch):
     assert asked
 
 
+def test_memory_is_asked_for_by_the_byte(monkeypatch):
+    """Half of the kernel matrix and a little; copies of dense samples in canonical order and, if scaled, scaled."""
+    asked = []
+    monkeypatch.setattr(memory, "require", lambda n_bytes, what, remedy: asked.append((n_bytes, what)))
+    n, wide = 100, np.pad(X, ((0, 0), (0, 394)))
+    KTRR(3, solver="dense").plan(X)
+    KTRR(3, solver="dense", scaling="unit").plan(X)
+    KTRR(3, solver="dense").plan(sparse.csr_array(wide))
+    SSC(3).plan(sparse.csr_array(wide))
+    SSCOMP(3).plan(X)
+    assert asked == [
+        (int(0.6 * 8 * n**2) + 8 * n * 6, "the 100 × 100 matrix of KTRR"),
+        (int(0.6 * 8 * n**2) + 2 * 8 * n * 6, "the 100 × 100 matrix of KTRR"),
+        (int(1.1 * 8 * n**2), "the 100 × 100 matrix of KTRR"),
+        (8 * n * 400, "the 100 × 400 points as a dense array"),
+        (int(2.25 * 8 * n**2), "the 100 × 100 matrix of SSC"),
+        (2 * 8 * n * 6 + 8 * n * 6, "the 100 × 6 copies of SSCOMP"),
+    ]
+
+
 @pytest.mark.usefixtures("nothing_computed")
 def test_a_search_is_not_begun_for_what_is_refused_anyway():
     for model, words in (

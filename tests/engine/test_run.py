@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from method_data import GRAPH, quiet, union_of_subspaces
 from subspaces import KTRR, SubspaceClustering
-from subspaces.engine import stages
+from subspaces.engine import landmark_run, stages
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import Cache, reusing, run
 from subspaces.utils.ordering import canonical_order, hash_rows
@@ -317,3 +319,76 @@ def test_a_plan_can_be_run_again(X):
     same_journey(run(plan, X), run(plan, X))
     other = replace(plan, seed=plan.seed + 1)
     assert adjusted_rand_score(run(other, X).labels, run(plan, X).labels) == 1
+
+
+# ------------------------------------------------------------------ methods with landmarks
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Labels by the sign of the first feature, in units of the scaling."""
+
+    labels: np.ndarray
+    threshold: float = 0.0
+
+    def label(self, X):
+        return (X[:, 0] > self.threshold).astype(np.intp)
+
+
+def test_a_run_by_landmarks(rng):
+    X = rng.standard_normal((40, 3))
+    X[:5] = X[5]  # six copies
+    expected = (X[:, 0] > 0).astype(np.intp)
+    wrong = expected.copy()
+    wrong[[0, 1]] = 1 - expected[5]  # two of the six
+    wrong[20] = -1
+    seen = []
+
+    def solve(points, stage):
+        with stage("cluster"):
+            seen.append(points)
+            return Halves(wrong)
+
+    found = landmark_run.run_landmarks(X, solve, n_clusters=2, scaling="max")
+    kept = np.arange(40) != 20
+    assert_array_equal(found.labels[kept], expected[kept])
+    assert found.labels[20] == -1
+    assert found.n_clusters == 2
+    assert_array_equal(found.model.labels, found.labels)
+    assert_array_equal(found.predictor.label(X)[kept], expected[kept])
+    assert_array_equal(found.order, canonical_order(X, hash_rows(X)))
+    assert list(found.timings) == ["cluster"]
+    assert_allclose(seen[0].whole(), X / np.abs(X).max())
+    assert found.predictor.largest == np.abs(X).max()
+    assert found.predictor.moved == {}
+
+
+def test_a_cluster_of_other_clusters_copies_is_none(rng):
+    X = np.repeat(rng.standard_normal((4, 2)), 3, axis=0)
+    labels = np.array([0, 0, 0, 1, 1, 2, 1, 1, 1, 1, 1, 1])  # two of the second kind say 1, the third 2
+    found = landmark_run.run_landmarks(X, lambda points, stage: Halves(labels), n_clusters=3)
+    assert_array_equal(found.labels, np.repeat([0, 1], [3, 9]))
+    assert found.predictor.moved == {2: 1}
+    assert found.n_clusters == 2
+    one = landmark_run.run_landmarks(X, lambda points, stage: Halves(np.zeros(12, np.intp)), n_clusters=3)
+    assert one.predictor.model is None
+    assert_array_equal(one.predictor.label(X + 9), 0)
+
+
+def test_equal_samples_are_one_cluster_without_landmarks():
+    X = np.ones((6, 2), dtype=np.float32)
+    with pytest.warns(ConvergenceWarning, match="all 6 points are equal: 1 cluster found instead of n_clusters=2"):
+        found = landmark_run.run_landmarks(X, None, n_clusters=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one = landmark_run.run_landmarks(np.eye(6), None, n_clusters=1)
+        landmark_run.run_landmarks(X, None, n_clusters=None)
+    for outcome in (found, one):
+        assert_array_equal(outcome.labels, 0)
+        assert len(outcome.labels) == 6
+        assert outcome.n_clusters == 1
+        assert outcome.model is None
+    assert found.predictor.dtype == np.float32
+    landmark_run.check_landmarks(4, 4)
+    with pytest.raises(ValueError, match="n_landmarks=3 must not be less than n_clusters=4"):
+        landmark_run.check_landmarks(4, 3)

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 
 from subspaces import KTRR, LSC, LSR1, LSR2, SSC, TRR
 from subspaces.kernels import DistanceKernel
-from subspaces.representation.inverse import IndefiniteKernelWarning
+from subspaces.representation.ridge import IndefiniteKernelWarning
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("SCIPY_ARRAY_API") != "1", reason="SCIPY_ARRAY_API=1 is not set: scikit-learn dispatches nothing"

@@ -67,8 +67,8 @@ def test_presets_recover_subspaces(cls, subspaces):
     assert adjusted_rand_score(y, model.labels_) > 0.9
     assert adjusted_rand_score(y, model.predict(X)) > 0.9
     assert model.n_clusters_ == 3
-    assert isinstance(cls.cost, str)
-    assert isinstance(cls.reference, str)
+    assert isinstance(cls._cost, str)
+    assert isinstance(cls._reference, str)
 
 
 @on_presets

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subspaces.representation.inverse import IndefiniteKernelWarning
-from subspaces.representation.ridge import ridge
+from subspaces.representation.ridge import IndefiniteKernelWarning, ridge
 
 
 def test_warnings_of_ridge_point_at_the_caller():

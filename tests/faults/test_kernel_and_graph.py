@@ -18,11 +18,10 @@ from method_data import GRAPH, METHODS, quiet, union_of_subspaces
 from subspaces import KTRR, LRR2, SC, SSC, TRR, EnSC
 from subspaces.graphs.affinity import affinity
 from subspaces.kernels import as_kernel
-from subspaces.representation.inverse import IndefiniteKernelWarning
-from subspaces.representation.ridge import ridge
+from subspaces.representation.ridge import IndefiniteKernelWarning, ridge
 from subspaces.spectral import embedding
+from subspaces.spectral.assign import cut_embedding
 from subspaces.spectral.embedding import spectral_embedding
-from subspaces.spectral.partition import cut_embedding
 from subspaces.utils import decompositions
 
 

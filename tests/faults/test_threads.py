@@ -20,8 +20,9 @@ from subspaces import KTRR, SampledClusterer, SubspaceClustering
 from subspaces.datasets import make_subspaces
 from subspaces.engine.plan import Cut
 from subspaces.selection.graphs import plan_of_cut, recut
+from subspaces.spectral.assign import cut_by_qr, cut_embedding
 from subspaces.spectral.embedding import spectral_embedding, unit_rows
-from subspaces.spectral.partition import cut_by_modularity, cut_by_qr, cut_embedding
+from subspaces.spectral.partition import cut_by_modularity
 from subspaces.utils.blocks import map_blocks
 from subspaces.utils.process import keep_threads, one_thread, quiet
 
@@ -44,7 +45,7 @@ def test_last_digits_decide_nothing(cut, seed, rng):
     """58: the same labels, names included, of a graph whose weights differ by rounding."""
     X = noisy(seed, 200)
     W = KTRR(4).fit(X).affinity_matrix_
-    plan = replace(KTRR(4).plan(X), cut=Cut(n_init=3), seed=seed)
+    plan = replace(KTRR(4).plan(X), cut=Cut("kmeans", 3, "k-means++"), seed=seed)
     found = []
     for graph in (W, shaken(W, rng), shaken(W, rng)):
         if cut == "modularity":

@@ -9,7 +9,7 @@ import pytest
 
 from solved import dense_and_trace, sparse_and_trace
 from subspaces import KTRR, TRR
-from subspaces.graphs.truncation import truncate
+from subspaces.graphs.rules import truncate
 from subspaces.kernels import as_kernel
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.low_rank import lrr

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from subspaces.graphs.affinity import affinity, components, edge_distances, fence, join_components
-from subspaces.graphs.truncation import truncate
+from subspaces.graphs.rules import truncate
 from subspaces.representation.coefficients import from_dense, from_sparse
 
 

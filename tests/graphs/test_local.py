@@ -96,16 +96,6 @@ def test_default_rank_keeps_98_percent_of_the_energy(shares, subspace_dim, rank,
     assert_allclose(found, given, atol=1e-10)
 
 
-def test_rank_is_at_most_a_hundred_and_the_numerical_one(rng):
-    assert module._whiten(np.eye(120), None, 4).shape == (120, 100)
-    assert module._whiten(np.eye(120), None, 103).shape == (120, 104)
-    assert module._whiten(np.eye(120), 110, 4).shape == (120, 110)
-    X = rng.normal(size=(40, 2)) @ rng.normal(size=(2, 8))
-    for asked in (None, 2, 3, 8):
-        assert module._whiten(X, asked, 4).shape == (40, 2)
-    assert_array_equal(module._whiten(np.zeros((5, 3)), None, 4), np.zeros((5, 1)))
-
-
 def slow_heat(X, bandwidth):
     distances = squareform(pdist(X))
     sigma2 = (distances**2).mean() / 2 if bandwidth is None else bandwidth**2

@@ -12,13 +12,13 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from subspaces.graphs import truncation
+from subspaces.graphs import rules
 from subspaces.graphs.affinity import affinity
-from subspaces.graphs.truncation import column_peaks, largest_per_column, truncate, truncate_symmetric
+from subspaces.graphs.rules import column_peaks, largest_per_column, truncate, truncate_symmetric
 from subspaces.representation import coefficients as coefficients_module
 from subspaces.representation.coefficients import Coefficients, from_core, from_dense, from_sparse
 from subspaces.representation.ridge import ridge, ridge_low_rank
-from subspaces.utils.ties import top_columns
+from subspaces.utils.ordering import top_columns
 
 
 def by_full_sort(C: np.ndarray, n_nonzero: int, by: str = "magnitude") -> np.ndarray:
@@ -228,7 +228,7 @@ def test_sparse_columns_of_any_length(by, dtype, rng):
 def test_blocks_of_sparse_columns_change_nothing(rng, monkeypatch):
     C = random_coefficients(70, rng) * (rng.random((70, 70)) < rng.random(70))
     for n_bytes in (1, 64, 500):
-        monkeypatch.setattr(truncation, "BLOCK_BYTES", n_bytes)
+        monkeypatch.setattr(rules, "BLOCK_BYTES", n_bytes)
         assert_array_equal(largest_per_column(sparse.csc_array(C), 3).toarray(), by_full_sort(C, 3))
 
 

@@ -414,7 +414,7 @@ def test_half_of_the_gram_matrix_is_the_same(kernel, dtype, n, rng):
     assert half.dtype == dtype
     for _ in range(2):  # also after a refill
         assert_allclose(half.whole(), K, rtol=1e-10 if dtype == np.float64 else 1e-3)
-        half.refill()
+        half.fill(half)
     in_a_whole_one = half.half.base is not None and half.half.base.size == n**2
     assert kernel.has_packed_gram() != in_a_whole_one
     assert not kernel.has_packed_gram(is_sparse=True)

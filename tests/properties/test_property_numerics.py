@@ -18,8 +18,13 @@ from method_data import ALL, quiet
 from subspaces import KTRR, LSR1, LSR2, TRR
 from subspaces.kernels import KERNELS, as_kernel
 from subspaces.representation import ridge_search as low_rank
-from subspaces.representation.inverse import IndefiniteKernelWarning
-from subspaces.representation.ridge import ridge, ridge_low_rank, ridge_unconstrained, ridge_unconstrained_low_rank
+from subspaces.representation.ridge import (
+    IndefiniteKernelWarning,
+    ridge,
+    ridge_low_rank,
+    ridge_unconstrained,
+    ridge_unconstrained_low_rank,
+)
 from subspaces.representation.two_scale import two_scale
 
 DISTANCE_KERNELS = tuple(name for name, kind in KERNELS.items() if kind.of_distances)

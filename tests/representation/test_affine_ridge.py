@@ -13,9 +13,9 @@ from subspaces import EKTRR, KTRR, LSR1, LSR2, TRR
 from subspaces.datasets import make_subspaces
 from subspaces.kernels import Linear, as_kernel
 from subspaces.metrics import accuracy
-from subspaces.representation.inverse import affine_inverse
 from subspaces.representation.new_samples import neighbor_codes, residual_scores
 from subspaces.representation.ridge import (
+    affine_inverse,
     ridge,
     ridge_at,
     ridge_low_rank,

@@ -249,7 +249,7 @@ def test_trace_of_iterative_solvers_only(method):
 
 
 @every_method
-@pytest.mark.filterwarnings("ignore::subspaces.representation.inverse.IndefiniteKernelWarning")
+@pytest.mark.filterwarnings("ignore::subspaces.representation.ridge.IndefiniteKernelWarning")
 def test_samples_with_nan_are_refused(method):
     X = points()
     X[3, 4] = np.nan

@@ -156,14 +156,6 @@ def test_batches_do_not_matter(rng, monkeypatch, l1_ratio):
     np.testing.assert_allclose(small_trace.objective, trace.objective, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("dtype", "factor"), [(np.float64, 1e-150), (np.float64, 1e200), (np.float32, 1e30)])
-def test_a_common_factor_changes_nothing(rng, dtype, factor):
-    X = cloud(rng, 60, 8).astype(dtype)
-    tolerance = 1e-3 if dtype == np.float32 else 1e-8
-    expected = elastic_net(X).sparse().toarray()
-    np.testing.assert_allclose(elastic_net(X * dtype(factor)).sparse().toarray(), expected, atol=tolerance)
-
-
 def test_samples_of_very_different_lengths(rng):
     X = cloud(rng, 120, 10) * 10.0 ** rng.uniform(-2, 2, (120, 1))
     C, trace = sparse_and_trace(elastic_net(X))
@@ -196,26 +188,10 @@ def test_nothing_to_represent_with(X):
     assert trace.converged
 
 
-@pytest.mark.parametrize(("multiple", "rows"), [(3.5, []), (4.0, []), (4.5, [0, 1])])
-def test_correlations_at_the_level_of_rounding_are_none(multiple, rows):
-    X = np.array([[1.0, 0.0], [multiple * np.finfo(float).eps, 1.0]])
-    assert_array_equal(module._first_problems(module._scaled_atoms(X), 0, 2, 50.0, 0.9, 1e-6).rows, rows)
-    X[1] *= 1 / 16  # relative to the sample itself
-    expected = [1] if rows else []
-    assert_array_equal(module._first_problems(module._scaled_atoms(X), 0, 2, 50.0, 0.9, 1e-6).rows, expected)
-
-
 def test_two_equal_samples_represent_each_other():
     C = elastic_net(np.ones((2, 3))).sparse().toarray()
     # min over c of 0.9 |c| + 0.05 c² + 45 (1 − c)²/2
     np.testing.assert_allclose(C, np.array([[0.0, 1.0], [1.0, 0.0]]) * (45 - 0.9) / (45 + 0.1), rtol=1e-12)
-
-
-def test_integers_and_columns_in_memory_order(rng):
-    X = rng.integers(0, 9, (40, 5))
-    expected = elastic_net(X.astype(np.float64)).sparse().toarray()
-    np.testing.assert_allclose(elastic_net(X).sparse().toarray(), expected, atol=1e-9)
-    np.testing.assert_allclose(elastic_net(np.asfortranarray(X, dtype=float)).sparse().toarray(), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(

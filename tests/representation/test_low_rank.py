@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from solved import dense_and_trace, latent_dense
 from subspaces.representation import _nuclear
 from subspaces.representation.coefficients import Trace
-from subspaces.representation.inverse import IndefiniteKernelWarning
 from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
-from subspaces.representation.low_rank import kernel_lrr, lrr
+from subspaces.representation.low_rank import kernel_lrr, lrr, metric_shrinkage
+from subspaces.representation.ridge import IndefiniteKernelWarning
 from subspaces.utils.types import Array
 
 TIGHT: dict[str, Any] = {"tol": 1e-6, "max_iter": 50_000}
@@ -248,15 +248,6 @@ def test_weightless_errors_leave_nothing_to_represent(rng, solver, _reg):
 
 
 @pytest.mark.parametrize(("solver", "reg"), ITERATIVE)
-def test_scale_of_data_only_rescales_reg(rng, solver, reg):
-    X = subspaces_with_noise(rng)
-    Z, trace = solver(X, reg=reg)
-    scaled, scaled_trace = solver(200.0 * X, reg=reg / 200)
-    assert_allclose(scaled, Z, atol=1e-8)
-    assert scaled_trace.n_iter == trace.n_iter
-
-
-@pytest.mark.parametrize(("solver", "reg"), ITERATIVE)
 @pytest.mark.parametrize("scale", [2.0**-50, 2.0**50])
 def test_float32_at_any_scale(rng, solver, reg, scale):
     X = subspaces_with_noise(rng).astype(np.float32)
@@ -395,3 +386,63 @@ def test_factors_are_singular_value_decompositions(rng):
         assert_allclose(factors.right.T @ factors.right, np.eye(rank), atol=1e-7)
         assert_allclose(factors.singular_values.sum(), nuclear(Z), rtol=1e-7)
         assert_array_equal(factors.dense(), Z)
+
+
+# ------------------------------------------------------------------ the errors of whole samples
+
+
+def kernel(rng: np.random.Generator, n: int = 24, decay: float = 0.75) -> Array:
+    """Return a kernel matrix of full rank with eigenvalues that decay, none of them near one."""
+    basis = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    return 300.0 * (basis * decay ** np.arange(n)) @ basis.T
+
+
+def by_bisection(W: Array, spectrum: Array, reg: float, offset: Array) -> tuple[Array, Array]:
+    """Minimise reg sqrt(pᵀΛp + c) + ½‖p − w‖² by halving the interval that holds its size s = sqrt(pᵀΛp + c)."""
+    lower, upper = np.zeros(len(W)), np.sqrt(W**2 @ spectrum + offset)
+    for _ in range(80):
+        middle = (lower + upper) / 2
+        P = W * (middle[:, None] / (middle[:, None] + reg * spectrum))
+        is_larger = P**2 @ spectrum + offset > middle**2
+        lower, upper = np.where(is_larger, middle, lower), np.where(is_larger, upper, middle)
+    sizes = np.where((offset == 0) & (W**2 @ (1 / spectrum) <= reg**2), 0, (lower + upper) / 2)
+    return W * (sizes[:, None] / (sizes[:, None] + reg * spectrum)), sizes
+
+
+def test_samples_without_errors_on_the_first_level(rng, monkeypatch):
+    """Samples inside of the leading directions: their errors have no size, and no direction of a multiplier."""
+    monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 4)
+    K = np.zeros((26, 26))
+    K[:20, :20] = kernel(rng, n=20, decay=0.8)
+    K[20:, 20:] = 1e4 * np.eye(6)
+    Z, trace = dense_and_trace(kernel_lrr(K, reg=0.1, tol=1e-4, max_iter=500))
+    assert trace.converged
+    assert_allclose(Z[20:, 20:], np.eye(6), atol=1e-3)
+    assert_allclose(Z[:20, 20:], 0, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("reg", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("offsets", ["none", "some", "all"])
+def test_metric_shrinkage(rng, reg, offsets, dtype):
+    spectrum = np.sort(10.0 ** rng.uniform(-3, 2, size=6))[::-1].astype(dtype)
+    W = (rng.normal(size=(40, 6)) * 10.0 ** rng.uniform(-3, 2, size=(40, 1))).astype(dtype)
+    W[4] = 0
+    offset = (rng.random(40) * {"none": 0, "some": np.arange(40) % 2, "all": 1}[offsets]).astype(dtype)
+    expected, sizes = by_bisection(*(array.astype(np.float64) for array in (W, spectrum)), reg, offset.astype(float))
+    tolerance = {"rtol": 1e-8, "atol": 1e-11} if dtype == np.float64 else {"rtol": 1e-3, "atol": 1e-4}
+    for guess in (None, np.zeros(40, dtype), sizes.astype(dtype), (100 * sizes + 1).astype(dtype)):
+        found, found_sizes = metric_shrinkage(W, spectrum, reg, offset, guess)
+        assert found.dtype == found_sizes.dtype == dtype
+        assert_allclose(found, expected, **tolerance)
+        assert_allclose(found_sizes, sizes, **tolerance)
+
+
+def test_metric_shrinkage_at_its_threshold():
+    """Σ w²/Λ = reg²: exactly there the error still vanishes."""
+    spectrum, W = np.array([4.0, 1.0]), np.array([[2.0, 0.0], [0.0, 1.0], [2.5, 0.0], [0.0, 0.5], [0.0, 0.0]])
+    found, sizes = metric_shrinkage(W, spectrum, 1.0, np.zeros(5))
+    assert_array_equal(found[[0, 1, 3, 4]], 0)
+    assert_array_equal(sizes[[0, 1, 3, 4]], 0)
+    assert_allclose(sizes[2], 2 * 2.5 - 4)  # one direction: s = sqrt(Λ)|w| − reg Λ
+    assert_allclose(found[2], [0.5, 0])

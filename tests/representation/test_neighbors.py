@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 from solved import sparse_and_trace
 from subspaces.representation import neighbors as module
 from subspaces.representation.neighbors import smce, strongest_cosines, tsc
-from subspaces.utils.types import Array
 
 
 @pytest.fixture
@@ -78,61 +77,6 @@ def test_smce_solves_the_stated_problem(X, reg):
     C = smce(X, reg=reg, n_neighbors=8, tol=1e-11, max_iter=100_000).sparse()
     expected = smce_weights(X, 8, lambda directions, shares: cvxpy_solution(directions, shares, reg))
     np.testing.assert_allclose(C.toarray(), expected, atol=1e-3)  # interior-point accuracy divided by distances
-
-
-def batch(rng: np.random.Generator, n_samples: int = 6, size: int = 5, m: int = 4) -> tuple[Array, Array]:
-    """Return Gram matrices of unit directions and shares of distances."""
-    directions = rng.normal(size=(n_samples, size, m))
-    directions /= np.linalg.norm(directions, axis=2, keepdims=True)
-    shares = rng.uniform(0.5, 1.5, size=(n_samples, size))
-    return directions @ directions.swapaxes(1, 2), shares / shares.sum(axis=1, keepdims=True)
-
-
-def bordered(G: Array, target: Array) -> Array:
-    """Return the minimum of ½cᵀGc − target·c with sum one."""
-    size = len(G)
-    system = np.block([[G, np.ones((size, 1))], [np.ones((1, size)), np.zeros((1, 1))]])
-    return np.linalg.solve(system, [*target, 1.0])[:size]
-
-
-def slow_admm(G, q, reg, tol, max_iter):
-    """Solve one sample: the sparse copy, and both residuals at every tenth and the last step until they meet `tol`."""
-    penalty = max(np.sqrt(reg / 10), 1e-4)
-    c, u = np.zeros_like(q), np.zeros_like(q)
-    primal, dual = [], []
-    for n_iter in range(1, max_iter + 1):
-        z = bordered(G + penalty * np.eye(len(q)), penalty * (c - u))
-        relaxed, before = 1.6 * z - 0.6 * c, c
-        c = np.sign(relaxed + u) * np.maximum(np.abs(relaxed + u) - reg * q / penalty, 0)
-        u = relaxed + u - c
-        if n_iter % 10 == 0 or n_iter == max_iter:
-            primal.append(float(np.linalg.norm(z - c) / np.linalg.norm(z)))
-            dual.append(float(penalty * np.linalg.norm(c - before + z - relaxed) / (reg * np.linalg.norm(q))))
-            if max(primal[-1], dual[-1]) <= tol:
-                break
-    return c, primal, dual
-
-
-def worst(histories: list[list[float]]) -> list[float]:
-    longest = max(map(len, histories))
-    return [max(h[k] for h in histories if k < len(h)) for k in range(longest)]
-
-
-@pytest.mark.parametrize("reg", [1e-9, 0.4, 3.0, 50.0])
-@pytest.mark.parametrize("max_iter", [1, 9, 10, 11, 20, 3000])
-def test_every_step_is_that_of_admm(rng, reg, max_iter):
-    gram, shares = batch(rng)
-    max_iter = min(max_iter, 20) if reg == 1e-9 else max_iter  # rounding is all that is left after that
-    solution, trace = module._sparse_sum_to_one(gram, shares, reg, 1e-6, max_iter)
-    expected, primal, dual = zip(
-        *(slow_admm(G, q, reg, 1e-6, max_iter) for G, q in zip(gram, shares, strict=True)), strict=True
-    )
-    assert_allclose(solution, expected, atol=1e-6 if reg == 1e-9 else 1e-9)
-    assert_allclose(trace.primal, worst(list(primal)), rtol=1e-5, atol=1e-12)
-    assert_allclose(trace.dual, worst(list(dual)), rtol=1e-5, atol=1e-12)
-    n_checks = max(map(len, primal))
-    assert trace.n_iter == min(10 * n_checks, max_iter)
-    assert trace.converged == (max(p[-1] for p in primal) <= 1e-6 and max(d[-1] for d in dual) <= 1e-6)
 
 
 def test_smce_on_a_circle_sees_the_two_adjacent_points():

@@ -16,15 +16,18 @@ from scipy.sparse.linalg import ArpackNoConvergence
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
-from subspaces.graphs.truncation import truncate, truncate_symmetric
+from subspaces.graphs.rules import truncate, truncate_symmetric
 from subspaces.kernels import as_kernel
-from subspaces.representation import inverse as module
-from subspaces.representation.inverse import IndefiniteKernelWarning, above_rounding, penalty, warn_if_indefinite
+from subspaces.representation import ridge as module
 from subspaces.representation.ridge import (
+    IndefiniteKernelWarning,
+    above_rounding,
+    penalty,
     ridge,
     ridge_low_rank,
     ridge_unconstrained,
     ridge_unconstrained_low_rank,
+    warn_if_indefinite,
     whitened,
 )
 from subspaces.utils import decompositions

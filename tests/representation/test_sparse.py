@@ -145,17 +145,6 @@ def test_error_weight_above_one_leaves_no_zero_column(rng):
     assert np.count_nonzero(ssc(X, error_weight=1.01).dense(), axis=0).all()
 
 
-@pytest.mark.parametrize("affine", [False, True])
-@pytest.mark.parametrize("factor", [2.0**-30, 2.0**30])
-def test_unit_of_the_data_changes_nothing(rng, affine, factor):
-    X, _ = union_of_subspaces(rng, n_each=6)
-    X = np.vstack([X, X[:5]])  # duplicates need the ridge
-    C, trace = dense_and_trace(ssc(X, affine=affine, tol=1e-7))
-    scaled, scaled_trace = dense_and_trace(ssc(factor * X, affine=affine, tol=1e-7))
-    assert_allclose(scaled, C, atol=1e-9)
-    assert scaled_trace.n_iter == trace.n_iter
-
-
 @every_option
 def test_single_precision(rng, options):
     X, _ = union_of_subspaces(rng)
@@ -233,18 +222,6 @@ def test_tolerance_has_a_floor_at_rounding(dtype):
         assert not C.any()
         assert C.dtype == dtype
         assert trace.dual == [pytest.approx(19)]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_any_memory_layout(rng, dtype):
-    X, _ = union_of_subspaces(rng, n_each=5)
-    K = (X @ X.T).astype(dtype)
-    expected = kssc(K).dense()
-    for given in (np.asfortranarray(K), np.repeat(K, 2, axis=1)[:, ::2]):
-        C = kssc(given).dense()
-        assert C.dtype == dtype
-        assert C.flags.f_contiguous
-        assert_allclose(C, expected, atol=1e-3 if dtype == np.float32 else 1e-9)
 
 
 @every_option

@@ -12,14 +12,8 @@ from subspaces import KTRR
 from subspaces.kernels import RBF
 from subspaces.metrics import accuracy, adjusted_rand
 from subspaces.spectral import partition
-from subspaces.spectral.partition import (
-    better_cut,
-    cut_by_modularity,
-    cut_to_number,
-    in_order,
-    merge_communities,
-    modularity,
-)
+from subspaces.spectral.partition import better_cut, cut_by_modularity, cut_to_number, merge_communities, modularity
+from subspaces.utils.ordering import in_order
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from subspaces import KTRR
 from subspaces.datasets import make_subspaces
 from subspaces.metrics import adjusted_rand
 from subspaces.spectral.hierarchy import ClusterTree, cluster_tree, cut_agglomeratively, merged
-from subspaces.spectral.partition import in_order
+from subspaces.utils.ordering import in_order
 
 
 def split_one_by_one(cuts, n_clusters, p_values=()) -> ClusterTree:

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from subspaces import KASP, KTRR
-from subspaces.spectral.kmeans import _Search, kmeans
+from subspaces.spectral.assign import _Search, kmeans
 
 
 def inertia(Y: np.ndarray, labels: np.ndarray) -> float:

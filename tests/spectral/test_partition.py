@@ -13,16 +13,16 @@ from scipy import sparse
 from scipy.linalg import block_diag
 from sklearn.metrics import adjusted_rand_score
 
+from subspaces.spectral.assign import cut_embedding
 from subspaces.spectral.embedding import spectral_embedding, unit_rows
 from subspaces.spectral.partition import (
     cut_by_modularity,
-    cut_embedding,
     distinct_communities,
     merge_communities,
     merge_steps,
     modularity,
 )
-from subspaces.utils.ties import first_largest
+from subspaces.utils.ordering import first_largest
 
 EMBEDDING_METHODS = ["kmeans", "cluster_qr", "discretize"]
 

@@ -95,33 +95,28 @@ def test_eigenvalues_that_the_first_run_missed_are_found_by_the_next(step, misse
 
 
 @pytest.mark.parametrize(("dtype", "limit"), [(np.float64, 1e-6), (np.float32, 1e-3)])
-def test_a_warning_above_the_tolerance_of_the_type(dtype, limit):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        embedding._warn_if_inaccurate(np.array([0, 0.9 * limit, 0], dtype=dtype))
-        embedding._warn_if_inaccurate(np.array([], dtype=dtype))
-    with pytest.warns(ConvergenceWarning, match=r"the largest residual of the 3 eigenvectors is (2e-06|0.002) "):
-        embedding._warn_if_inaccurate(np.array([0, 2 * limit, 0], dtype=dtype))
-
-
-def test_residuals_are_those_of_the_returned_pairs(rng, monkeypatch):
-    """A solver that returns pairs that are a little wrong: 1 % of noise in the vectors."""
-    real = embedding.leading_pairs
+def test_residuals_are_those_of_the_returned_pairs(dtype, limit, rng, monkeypatch):
+    """A solver that returns pairs that are a little wrong: noise in the vectors, a tenth of what is allowed or more."""
+    real, noise = embedding.leading_pairs, 0.1 * limit
 
     def inexact(S, null, k):
         values, vectors = real(S, null, k)
-        return values, vectors + 0.01 * rng.standard_normal(vectors.shape)
+        return values, vectors + (noise * rng.standard_normal(vectors.shape)).astype(dtype)
 
     monkeypatch.setattr(embedding, "leading_pairs", inexact)
     W = blocks([14, 9], rng)
-    with pytest.warns(ConvergenceWarning):
-        found = spectral_embedding(W, 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        spectral_embedding(W.astype(dtype), 5)
+    noise = 10 * limit
+    with pytest.warns(ConvergenceWarning, match="the largest residual of the 5 eigenvectors is "):
+        found = spectral_embedding(W.astype(dtype), 5)
     degree = W.toarray().sum(axis=1)
     L = np.eye(23) - W.toarray() / np.sqrt(np.outer(degree, degree))
     expected = np.linalg.norm(L @ found.vectors - found.vectors * found.eigenvalues, axis=0)
     assert found.residuals.shape == (5,)
-    assert_allclose(found.residuals, expected, rtol=1e-8, atol=1e-13)
-    assert (found.residuals[2:] > 1e-3).all()
+    assert_allclose(found.residuals, expected, rtol=1e-3, atol=limit)
+    assert (found.residuals[2:] > limit).all()
 
 
 # ------------------------------------------------------------------ odd graphs

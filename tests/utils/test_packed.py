@@ -27,7 +27,7 @@ def test_it_holds_the_matrix_in_half_the_memory(A):
             assert_array_equal(half.rows(start, stop), A[start:stop])
     assert_array_equal(half.diagonal(), A.diagonal())
     half.half[:] = np.nan
-    half.refill()
+    half.fill(half)
     assert_array_equal(half.whole(), A)
 
 
@@ -39,7 +39,7 @@ def test_in_the_memory_of_the_whole(A):
     for one in (half, other):
         assert_array_equal(one.whole(), expected)
         one.half[:] = np.nan
-        one.refill()
+        one.fill(one)
         assert_array_equal(one.whole(), expected)
 
 
@@ -51,7 +51,7 @@ def test_arrays_of_any_kind():
         for half in (packed_copy(A), packed_in_place(A)):
             assert half.dtype == np.result_type(A, np.float32)
             assert_array_equal(half.whole(), whole)
-            half.refill()
+            half.fill(half)
             assert_array_equal(half.whole(), whole)
 
 
@@ -91,7 +91,7 @@ def test_products_of_parts(n, dtype, rng):
     assert found.dtype == dtype
     for _ in range(2):
         assert_allclose(found.whole(), X @ X.T, atol=1e-13 if dtype == np.float64 else 1e-5)
-        found.refill()
+        found.fill(found)
 
 
 def test_inverse_in_place(A):

@@ -8,10 +8,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from subspaces.spectral import kmeans, partition
+from subspaces.spectral import assign, partition
 from subspaces.utils.distances import nearest_neighbors
-from subspaces.utils.ordering import canonical_order, hash_rows, inverse_of, reordered, rows_of
-from subspaces.utils.ties import first_largest, first_smallest, levels
+from subspaces.utils.ordering import (
+    canonical_order,
+    first_largest,
+    first_smallest,
+    hash_rows,
+    inverse_of,
+    levels,
+    reordered,
+    rows_of,
+)
 
 
 def test_first_largest():
@@ -100,14 +108,14 @@ def test_starts_of_kmeans_are_exact(rng):
     """In single precision every product is the one of double precision: no processor can round it another way."""
     Y = rng.standard_normal((300, 8))
     Y /= np.linalg.norm(Y, axis=1, keepdims=True)
-    points = kmeans._on_grid((Y / 1.01).astype(np.float32))
-    search = kmeans._Search(points, 5, np.random.default_rng(0))
+    points = assign._on_grid((Y / 1.01).astype(np.float32))
+    search = assign._Search(points, 5, np.random.default_rng(0))
     centres = search.extend(points[:2])
     wide = points.astype(np.float64)
     exact = np.square(wide[:, None] - centres.astype(np.float64)).sum(axis=-1)
     assert_array_equal(search.distances(centres), exact)
     inertia, centres = search.descend(centres)
-    assert_array_equal(centres * kmeans._GRID, np.rint(centres * kmeans._GRID))
+    assert_array_equal(centres * assign._GRID, np.rint(centres * assign._GRID))
     assert inertia == np.square(wide[:, None] - centres.astype(np.float64)).sum(axis=-1).min(axis=1).sum()
 
 

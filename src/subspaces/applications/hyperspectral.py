@@ -23,7 +23,7 @@ from subspaces.applications.cube import Cube, as_cube, row_pieces
 from subspaces.utils import memory
 from subspaces.utils.decompositions import largest_eigenpairs
 from subspaces.utils.distances import nearest_neighbors
-from subspaces.utils.ties import first_largest
+from subspaces.utils.ordering import first_largest
 from subspaces.utils.types import Array, Labels
 
 N_COMPONENTS, PATCH_SIZE, N_NONZERO = 8, 7, 20

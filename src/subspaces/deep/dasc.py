@@ -103,8 +103,8 @@ class DASC(SelfExpressive, DeepClusterer):
         "separation": [Interval(Real, 0, None, closed="left")],
     }
     _untrained = ELSEWHERE  # the graph and the cut take part in the training here
-    cost = "DSC-Net, and a spectral clustering every few epochs"
-    reference = "Zhou, Hou, Feng: Deep adversarial subspace clustering, CVPR 2018"
+    _cost = "DSC-Net, and a spectral clustering every few epochs"
+    _reference = "Zhou, Hou, Feng: Deep adversarial subspace clustering, CVPR 2018"
 
     def _network(self, autoencoder: Autoencoder, rows: Tensor) -> AdversarialAutoencoder:
         if self.norm != "l2":

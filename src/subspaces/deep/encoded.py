@@ -17,7 +17,7 @@ from subspaces.deep.base import DeepClusterer
 from subspaces.deep.training import Training
 from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import WithKernel
-from subspaces.graphs.truncation import truncate
+from subspaces.graphs.rules import truncate
 from subspaces.kernels import KERNELS, Kernel, Linear, as_kernel
 from subspaces.kernels.scaling import SCALINGS, apply_scaling, fit_scaling
 from subspaces.representation.coefficients import Coefficients
@@ -80,8 +80,8 @@ class AESSC(OnCodes, DeepClusterer):
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"ssc_tol": [POSITIVE]}
     _n_squares = 2.25
-    cost = "an autoencoder, O(n) per epoch, then SSC"
-    reference = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
+    _cost = "an autoencoder, O(n) per epoch, then SSC"
+    _reference = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
 
     def _represent_codes(self, codes: Array) -> Coefficients:
         return ssc(codes, error_weight=self.error_weight, affine=self.affine, tol=self.ssc_tol, max_iter=self.max_iter)
@@ -114,8 +114,8 @@ class AEKTRR(WithKernel, OnCodes, DeepClusterer):
         "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable, Kernel]
     }
     _n_squares = 0.7
-    cost = "an autoencoder, O(n) per epoch, then one Cholesky inverse"
-    reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
+    _cost = "an autoencoder, O(n) per epoch, then one Cholesky inverse"
+    _reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
     def _represent_codes(self, codes: Array) -> Coefficients:
         kernel = as_kernel(self.kernel, self.bandwidth, self.kernel_params).fit(codes)
@@ -215,8 +215,8 @@ class StructAE(OnCodes, DeepClusterer):
         "update_every": [COUNT, None],
     }
     _n_squares = 1.25
-    cost = "a Cholesky inverse for each prior and O(η n) network passes per epoch"
-    reference = "Peng, Feng, Xiao, Yau, Zhou, Yang: Structured autoencoders, TIP 27 (2018) 5076-5086"
+    _cost = "a Cholesky inverse for each prior and O(η n) network passes per epoch"
+    _reference = "Peng, Feng, Xiao, Yau, Zhou, Yang: Structured autoencoders, TIP 27 (2018) 5076-5086"
 
     def _autoencoder(self, X: Array) -> Autoencoder:
         return dense(X.shape[1], self.hidden) if len(self.hidden) else Autoencoder()

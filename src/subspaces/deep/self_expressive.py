@@ -157,8 +157,8 @@ class DSCNet(SelfExpressive, DeepClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    cost = "O(n² q) per epoch, q the length of a code; six n × n arrays"
-    reference = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
+    _cost = "O(n² q) per epoch, q the length of a code; six n × n arrays"
+    _reference = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
 
     def _network(self, autoencoder: Autoencoder, rows: Tensor) -> SelfExpressiveAutoencoder:
         return SelfExpressiveAutoencoder(autoencoder, len(rows), self.norm, rows.dtype)
@@ -216,8 +216,8 @@ class KTRRNet(DeepClusterer):
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions({"linear", "rbf"})]}
     _n_squares = 16
-    cost = "O(n³ + n² q) per epoch, q the length of a code; 16 n × n arrays, none kept between epochs"
-    reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
+    _cost = "O(n³ + n² q) per epoch, q the length of a code; 16 n × n arrays, none kept between epochs"
+    _reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
     def _network(self, autoencoder: Autoencoder, rows: Tensor) -> ClosedFormAutoencoder:
         return ClosedFormAutoencoder(autoencoder, self.kernel, self.reg)

@@ -16,8 +16,7 @@ from scipy import sparse
 
 from subspaces.distributed import _files as files
 from subspaces.distributed._shards import Layout, open_layout
-from subspaces.graphs.rules import GraphRule, build_graph
-from subspaces.graphs.truncation import largest_per_column
+from subspaces.graphs.rules import GraphRule, build_graph, largest_per_column
 from subspaces.kernels import Kernel
 from subspaces.representation.coefficients import from_sparse
 from subspaces.representation.nystrom import Frame, GlobalPart, Sums

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from subspaces.engine.validation import check_count
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import Kernel, Precomputed
 from subspaces.representation.coefficients import Coefficients
@@ -59,9 +58,9 @@ class Context(NamedTuple):
 class Cut:
     """How an embedding or a graph becomes labels; see :mod:`subspaces.spectral.partition`."""
 
-    method: str = "kmeans"
-    n_init: int = 20  #: starts of k-means
-    init: str = "k-means++"
+    method: str
+    n_init: int  #: starts of k-means
+    init: str
     iterations: int | None = None  #: of Leiden; None lets the number of samples decide
 
 
@@ -75,18 +74,18 @@ class Plan:
     kernel: Kernel  #: not yet fitted; the linear one for methods that see the samples themselves
     represent: Callable[[Any, Context], Coefficients] | None  #: of the source; None for a method without coefficients
     graph: GraphRule  #: what is done to the coefficients
-    scaling: str | None = None
-    source: str = "points"  #: "gram" (kernel matrix), "packed" (half of it), "features" (its map) or "points"
-    affinity: Callable[[Array, int], Array | Sparse] | None = None
+    scaling: str | None
+    source: str  #: "gram" (kernel matrix), "packed" (half of it), "features" (its map) or "points"
+    affinity: Callable[[Array, int], Array | Sparse] | None
     """Scaled samples and the exponent of their scaling → W, where no sample is represented by others."""
+    connect: bool  #: tie a graph that falls into more pieces than clusters
+    cut: Cut
+    seed: int
+    settings: Mapping[str, Any]  #: the estimator's parameters, for the cache
     reserve: int | None = None  #: coefficients per sample kept for joining pieces of the graph; None: all of them
-    connect: bool = True  #: tie a graph that falls into more pieces than clusters
     between: Callable[[Array, Kernel], Sparse] | None = None
     """Centroids of micro-clusters → the graph between them, which is embedded then; None embeds samples."""
-    cut: Cut = Cut()
-    seed: int = 0
     draws: str = "cut"  #: the first stage that draws anything: what comes before it is the same for every seed
-    settings: Mapping[str, Any] = field(default_factory=dict)  #: the estimator's parameters, for the cache
     n_components: int | None = None  #: leading components that stand for sparse samples; None: the samples themselves
     solver: str = ""  #: the route to the coefficients
     solver_reason: str = ""
@@ -104,11 +103,6 @@ class Plan:
         """Copies of dense samples beside those given: in canonical order, and scaled or in double precision."""
         n_copies = int(self.canonical) + (self.scaling is not None)
         return 0 if self.shape.is_sparse else n_copies * self.shape.n * self.shape.m * DOUBLE
-
-    def of_size(self, n: int) -> Plan:
-        """Return the plan for n of the samples, with no more clusters than these."""
-        n_clusters = None if self.n_clusters is None else min(self.n_clusters, n)
-        return replace(self, shape=self.shape._replace(n=n), n_clusters=n_clusters)
 
     def key(self, stage: str) -> tuple[Any, ...]:
         """Return what the result of a stage depends on: two plans with the same key may share it.
@@ -130,20 +124,6 @@ class Plan:
         if self.draws in upto:
             own = (*own, self.seed)
         return (stage, self.method, self.solver, _named(chosen), own)
-
-    def check(self) -> None:
-        """Refuse what cannot be done, with a reason."""
-        n, assign_labels, scaling = self.shape.n, self.cut.method, self.scaling
-        if self.n_clusters is None and assign_labels != "modularity":
-            raise ValueError(
-                f'n_clusters=None needs assign_labels="modularity", which finds it; got {assign_labels!r}.'
-            )
-        check_count(self.n_clusters, n)
-        if scaling is not None and self.pairwise:
-            raise ValueError(f'scaling={scaling!r} has no meaning with kernel="precomputed": scale the points first.')
-        if self.pairwise and n != self.shape.m:
-            raise ValueError(f"the precomputed kernel matrix must be square; got shape {(n, self.shape.m)}.")
-        self.graph.check(self.n_clusters)
 
 
 def _named(value: Any) -> str:

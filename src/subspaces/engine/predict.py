@@ -16,13 +16,12 @@ from subspaces.kernels import Kernel
 from subspaces.kernels.scaling import Scaling, apply_scaling
 from subspaces.landmarks.points import BLOCK_BYTES, label_blocks
 from subspaces.representation import new_samples
-from subspaces.representation.inverse import penalty
+from subspaces.representation.ridge import penalty
 from subspaces.spectral.embedding import unit_rows
 from subspaces.utils.blocks import row_blocks
 from subspaces.utils.cells import Cells
-from subspaces.utils.ordering import distinct_rows, rows_of
+from subspaces.utils.ordering import distinct_rows, first_largest, rows_of
 from subspaces.utils.process import warn_caller
-from subspaces.utils.ties import first_largest
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
 _BEYOND = 10.0  # times the largest training value beyond which nothing is known

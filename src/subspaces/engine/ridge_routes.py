@@ -12,7 +12,7 @@ from scipy import sparse
 from subspaces.engine import stages
 from subspaces.engine.plan import DOUBLE, Context, Plan, Shape, require_squares
 from subspaces.graphs.affinity import affinity
-from subspaces.graphs.truncation import truncate_symmetric
+from subspaces.graphs.rules import truncate_symmetric
 from subspaces.kernels import Kernel
 from subspaces.representation import ridge_search, two_scale
 from subspaces.representation.coefficients import Coefficients

@@ -20,8 +20,17 @@ from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.kernels import as_kernel
 from subspaces.kernels.scaling import Scaling
 from subspaces.representation.coefficients import Factors, PermutedFactors
-from subspaces.spectral.partition import GRAPH_CUTS, in_order
-from subspaces.utils.ordering import Distinct, canonical_order, distinct_rows, hash_rows, inverse_of, reordered, rows_of
+from subspaces.spectral.partition import GRAPH_CUTS
+from subspaces.utils.ordering import (
+    Distinct,
+    canonical_order,
+    distinct_rows,
+    hash_rows,
+    in_order,
+    inverse_of,
+    reordered,
+    rows_of,
+)
 from subspaces.utils.process import one_thread_if_busy, warn_caller
 from subspaces.utils.progress import Listener, Timer, phase
 from subspaces.utils.types import Array, Data, Labels
@@ -117,14 +126,17 @@ def run(
             first = np.zeros(len(order), dtype=bool)
             first[distinct.rows] = True
             order = order[first[order]]
-            plan = plan.of_size(len(order))
+            n_clusters = None if plan.n_clusters is None else min(plan.n_clusters, len(order))
+            plan = replace(plan, shape=plan.shape._replace(n=len(order)), n_clusters=n_clusters)
         if not plan.pairwise:
             warn_of_bad_numbers(X, plan.scaling)
         points = rows_of(X, order, pairwise=plan.pairwise)
     with one_thread_if_busy():
         found = run_ordered(plan, points, cache=_reused.get() if cache is None else cache, listen=listen, until=until)
     found = as_given(found, distinct.place[order])
-    return replace(_with_copies(found, distinct), row_hashes=row_hashes)
+    if len(distinct.rows) < len(distinct.place):
+        found = _with_copies(found, distinct)
+    return replace(found, row_hashes=row_hashes)
 
 
 def run_ordered(
@@ -148,7 +160,15 @@ def run_ordered(
         return FitResult(plan, graph, order, Embedding(np.eye(n), np.zeros(n)), order, steps.timer.seconds)
     embedding = labels = None
     if until != "graph" and plan.cut.method not in GRAPH_CUTS:
-        embedding = steps.embedding(graph)
+        embedding = steps.find("embedding")
+        if embedding is None:
+            assert plan.n_clusters is not None
+            with steps.timer.stage("embedding"):
+                if plan.between is None:
+                    embedding = stages.embed(graph.W, plan.n_clusters)
+                else:
+                    embedding = stages.embed_coarsely(graph.W, steps.scaled()[0], graph.evidence.kernel, plan)
+                steps.keep("embedding", embedding)
     if until == "cut":
         labels = steps.find("cut")
         if labels is None:
@@ -206,19 +226,6 @@ class _Run:
                 found = self.keep("reserve", (stages.strongest(found[0], self.plan), found[1]))
         return found
 
-    def embedding(self, graph: Graph) -> Embedding:
-        """Return eigenvectors of samples or micro-clusters."""
-        plan, found = self.plan, self.find("embedding")
-        if found is None:
-            assert plan.n_clusters is not None
-            with self.timer.stage("embedding"):
-                if plan.between is None:
-                    found = stages.embed(graph.W, plan.n_clusters)
-                else:
-                    found = stages.embed_coarsely(graph.W, self.scaled()[0], graph.evidence.kernel, plan)
-                self.keep("embedding", found)
-        return found
-
 
 def as_given(found: FitResult, order: Labels) -> FitResult:
     """Return a result of samples in canonical order, as one of the samples in the order in which they were given."""
@@ -247,8 +254,6 @@ def _with_copies(found: FitResult, distinct: Distinct) -> FitResult:
     A copy is represented by the row it equals and tied to it alone; copies of a row without ties have none either.
     """
     rows, place = distinct
-    if len(rows) == len(place):
-        return found
     graph, embedding = found.graph, found.embedding
     copies = np.setdiff1d(np.arange(len(place)), rows)
     own = place[copies]

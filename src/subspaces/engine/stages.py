@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,11 @@ from subspaces.kernels import Kernel
 from subspaces.kernels.profiles import gram_at
 from subspaces.kernels.scaling import Scaling, apply_scaling, fit_components, fit_scaling
 from subspaces.representation.coefficients import Coefficients, Factors, PermutedFactors, Trace, from_sparse
+from subspaces.spectral.assign import cut_embedding
 from subspaces.spectral.coarse import coarse_embedding, smooth_labels
 from subspaces.spectral.embedding import spectral_embedding, unit_rows
 from subspaces.spectral.hierarchy import cut_agglomeratively
-from subspaces.spectral.partition import cut_by_modularity, cut_embedding, distinct_communities
+from subspaces.spectral.partition import cut_by_modularity, distinct_communities
 from subspaces.utils.cells import Cells, build_cells
 from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array, Data, Labels, Sparse
@@ -110,24 +112,22 @@ def strongest(coefficients: Coefficients, plan: Plan) -> Coefficients:
     """Return the coefficients that take part in graph and joins: all, or the `reserve` largest of each sample."""
     if plan.reserve is None:
         return coefficients
-    longest = plan.graph.with_nonzero(plan.reserve)
+    longest = replace(plan.graph, n_nonzero=plan.reserve)
     return from_sparse(build_graph(coefficients, longest, plan.n_clusters, keep=False).treated)
 
 
 def graph(found: Coefficients | Array | Sparse, evidence: Evidence, plan: Plan) -> Graph:
     """Build the affinity graph W (eq. 3.11 to 3.13) from coefficients, or from an affinity."""
     if isinstance(found, Coefficients):
-        rule, keep = (plan.graph, True) if plan.reserve is None else (plan.graph.of_prefix(), False)
-        built = build_graph(found, rule, plan.n_clusters, keep=keep)
+        # the η largest of the reserve's entries are those of all coefficients, treated already
+        rule = plan.graph if plan.reserve is None else replace(plan.graph, name="column")
+        built = build_graph(found, rule, plan.n_clusters, keep=plan.reserve is None)
         W, coefficients = affinity(built.treated), built.coefficients
     else:
         W, coefficients = sparse.csr_array(found), None
         W.eliminate_zeros()
-    return Graph(W, coefficients, components(W)[0], _isolated(W), evidence)
-
-
-def _isolated(W: Sparse) -> Labels:
-    return np.flatnonzero(np.asarray(W.sum(axis=1)).ravel() == 0)
+    n_components, labels = components(W)
+    return Graph(W, coefficients, n_components, np.flatnonzero(labels < 0), evidence)
 
 
 def falls_apart(found: Graph, plan: Plan) -> bool:
@@ -141,7 +141,7 @@ def falls_apart(found: Graph, plan: Plan) -> bool:
 def join(found: Graph, coefficients: Coefficients, n_clusters: int) -> Graph:
     """Return the graph with its smallest pieces tied to the rest by their strongest coefficients."""
     W = join_components(found.W, coefficients, n_clusters)
-    return found._replace(W=W, isolated=_isolated(W))
+    return found._replace(W=W, isolated=np.flatnonzero(components(W)[1] < 0))
 
 
 def embed(W: Sparse, n_vectors: int) -> Embedding:

@@ -73,10 +73,8 @@ def stored_by_content(X: Data) -> Data:
         return X
     n_values, is_sparse = X.shape[0] * X.shape[1], sparse.issparse(X)
     few = X.shape[1] >= _MANY and (X.count_nonzero() if is_sparse else np.count_nonzero(X)) < _FEW * n_values
-    if few == is_sparse:
-        return X
-    if few:
-        return sparse.csr_array(X)
+    if few or few == is_sparse:
+        return sparse.csr_array(X) if few else X  # an array also of a SciPy matrix, whose products are others
     memory.require(n_values * X.dtype.itemsize, "the dense form of a sparse X with few zeros", "Fit a part of it.")
     return X.toarray()
 
@@ -144,11 +142,11 @@ def check_count(n_clusters: int | None, n: int) -> None:
 
 
 def all_equal(X: Data, pairwise: bool = False) -> bool:
-    """Return whether all rows are equal (all entries of a matrix between samples); most data shows early that not."""
-    if sparse.issparse(X):
-        return abs(X - X[[0] * X.shape[0]]).nnz == 0
-    first = X[0, 0] if pairwise else X[0]
-    return all((first == X[start:stop]).all() for start, stop in row_blocks(len(X), X.shape[1] * X.itemsize))
+    """Return whether all rows are equal (all entries of a matrix between samples)."""
+    if pairwise:
+        return bool(X.min() == X.max())
+    low, high = X.min(axis=0), X.max(axis=0)
+    return (low.tocsr() != high.tocsr()).nnz == 0 if sparse.issparse(X) else bool((low == high).all())
 
 
 def warn_of_bad_numbers(X: Data, scaling: str | None) -> None:
@@ -156,7 +154,14 @@ def warn_of_bad_numbers(X: Data, scaling: str | None) -> None:
     low, high = _halves(X.min(axis=0)), _halves(X.max(axis=0))
     size, spread = np.maximum(np.abs(low), np.abs(high)), high - low
     if scaling not in ("standard", "minmax"):
-        _warn_if_uneven(size, spread)
+        varying = spread[spread > _CONSTANT * size]
+        if len(varying) > 1 and varying.max() / _UNEVEN > varying.min():
+            with np.errstate(over="ignore"):
+                ratio = varying.max() / varying.min()
+            warn_caller(
+                f"the ranges of the features differ by a factor of {ratio:.1g}: the large ones decide alone. Consider "
+                'scaling="standard" or "minmax".'
+            )
         if size.max() / _FAR_OFF > spread.max() > 0:
             warn_caller(
                 f"the points are {size.max() / spread.max():.1g} times as far from the origin as from each other: "
@@ -170,17 +175,6 @@ def warn_of_bad_numbers(X: Data, scaling: str | None) -> None:
                 f"the largest value is {size.max() / typical:.1g} times that of a typical point: beside it the others "
                 'are nearly equal. Remove outliers, or scale each point to length 1 (scaling="unit").'
             )
-
-
-def _warn_if_uneven(size: Array, spread: Array) -> None:
-    varying = spread[spread > _CONSTANT * size]
-    if len(varying) > 1 and varying.max() / _UNEVEN > varying.min():
-        with np.errstate(over="ignore"):
-            ratio = varying.max() / varying.min()
-        warn_caller(
-            f"the ranges of the features differ by a factor of {ratio:.1g}: the large ones decide alone. Consider "
-            'scaling="standard" or "minmax".'
-        )
 
 
 def _halves(values: Any) -> Array:

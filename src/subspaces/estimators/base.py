@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from os import PathLike
@@ -16,11 +16,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces.engine.validation import Versioned, validated
-from subspaces.estimators.callbacks import CallbackSupportMixin, with_callbacks
+from subspaces.engine.validation import Versioned, stored_by_content, validated
+from subspaces.estimators.answers import MADE_AGAIN
 from subspaces.estimators.docstrings import complete_docstring
 from subspaces.estimators.html_repr import BoxesMixin
-from subspaces.kernels import KERNELS, Kernel
+from subspaces.kernels import KERNELS, Kernel, is_precomputed
 from subspaces.utils.choices import (
     AssignLabels,
     Bandwidth,
@@ -39,11 +39,27 @@ from subspaces.utils.progress import shown
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Data, Labels
 
+try:
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as with_callbacks
+except ImportError:  # scikit-learn 1.7 and 1.8: fits are the same, but nobody can watch them
+
+    def with_callbacks(fit: Any) -> Any:
+        """Leave a method as it is."""
+        return fit
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Announce the stages of a fit to nobody."""
+
+        def _init_callback_context(self, **_: Any) -> _Nobody:
+            return _Nobody()
+
+
 MAX_SEED = 2**31 - 1
 POSITIVE = Interval(Real, 0, None, closed="neither")
 COUNT = Interval(Integral, 1, None, closed="left")
 
-_STATE = ("_predictor", "_coefficients", "_embedding", "_tree", "_levels", "_confidence", "_labels_given")
+_STATE = ("_predictor", "_coefficients", "_embedding", "_labels_given", *MADE_AGAIN)
 """Private attributes of a fit."""
 
 CONSTRAINTS: Mapping[str, list[Any]] = {
@@ -116,9 +132,9 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     _constraints: ClassVar[dict[str, list[Any]]] = {}
     _accepts_sparse: ClassVar[bool] = False
-    cost: ClassVar[str]
+    _cost: ClassVar[str]
     """What a fit costs, in a few words; listed by ``subspaces methods`` like `reference`."""
-    reference: ClassVar[str]
+    _reference: ClassVar[str]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Gather what the parameters may be."""
@@ -184,7 +200,9 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
 
     def _validated(self, X: Any) -> Data:
         kinds = "csr" if self._accepts_sparse else False
-        return validated(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2, accept_sparse=kinds)
+        points = validated(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2, accept_sparse=kinds)
+        keep = not self._accepts_sparse or is_precomputed(getattr(self, "kernel", None))
+        return points if keep else stored_by_content(points)
 
     def _validated_new(self, X: Any) -> Data:
         check_is_fitted(self, "labels_")
@@ -207,3 +225,38 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
             warn_caller(
                 f"{counted(found, 'cluster')} found instead of n_clusters={self.n_clusters}: {why}.", ConvergenceWarning
             )
+
+
+class _Nobody:
+    def subcontext(self, **_: Any) -> _Nobody:
+        return self
+
+    def call_on_fit_task_begin(self, **_: Any) -> None:
+        pass
+
+    call_on_fit_task_end = call_on_fit_task_begin
+
+
+@contextmanager
+def announced(estimator: Any, max_stages: int | None = None) -> Iterator[Callable[[str], AbstractContextManager[None]]]:
+    """Gives what tells an estimator's callbacks of the stages of its fit, `max_stages` at most if that is known.
+
+    A stage may come in several parts, or not at all.
+    """
+    context = estimator._init_callback_context(max_subtasks=max_stages)
+    seen: list[str] = []
+
+    @contextmanager
+    def stage(name: str) -> Iterator[None]:
+        if name in seen:
+            yield
+            return
+        seen.append(name)
+        task = context.subcontext(task_name=name)
+        task.call_on_fit_task_begin(estimator=estimator)
+        yield
+        task.call_on_fit_task_end(estimator=estimator)
+
+    context.call_on_fit_task_begin(estimator=estimator)
+    yield stage
+    context.call_on_fit_task_end(estimator=estimator)

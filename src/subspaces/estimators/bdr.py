@@ -39,7 +39,7 @@ class BDR(WithGraph, GraphClusterer):
         η, coefficients kept per sample; None keeps all, as the authors do.
     by : {"magnitude", "value"}, default="magnitude"
         What "largest" means.
-    tol, max_iter
+    tol, max_iter : float, int
         Largest change of a coefficient in the last step, relative to the largest one, and after how many steps to give
         up.
 
@@ -67,8 +67,10 @@ class BDR(WithGraph, GraphClusterer):
         "n_blocks": [COUNT, None],
     }
     _n_squares = 9
-    cost = "50 to 300 steps, each with some eigenvectors of an n × n matrix, O(n³)"
-    reference = "Lu, Feng, Lin, Mei, Yan: Subspace clustering by block diagonal representation, TPAMI 41 (2019) 487-501"
+    _cost = "50 to 300 steps, each with some eigenvectors of an n × n matrix, O(n³)"
+    _reference = (
+        "Lu, Feng, Lin, Mei, Yan: Subspace clustering by block diagonal representation, TPAMI 41 (2019) 487-501"
+    )
 
     def _outline(self, X: Data) -> Plan:
         plan = super()._outline(X)

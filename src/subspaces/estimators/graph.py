@@ -15,10 +15,9 @@ from subspaces.engine import stages
 from subspaces.engine.plan import STAGES, Context, Cut, Plan, Shape, require_dense_points, require_squares
 from subspaces.engine.predict import by_training_points
 from subspaces.engine.run import FitResult, run
-from subspaces.engine.validation import stored_by_content
+from subspaces.engine.validation import check_count
 from subspaces.estimators.answers import MADE_AGAIN, Answers
-from subspaces.estimators.base import SubspaceClusterer
-from subspaces.estimators.callbacks import announced
+from subspaces.estimators.base import SubspaceClusterer, announced
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
@@ -126,10 +125,6 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     # ---------------------------------------------------------------- plan, run, keep
 
-    def _validated(self, X: Any) -> Data:
-        points = super()._validated(X)
-        return points if is_precomputed(getattr(self, "kernel", None)) else stored_by_content(points)
-
     def _validated_new(self, X: Any) -> Data:
         points, train = super()._validated_new(X), self._predictor.X
         if train is None or sparse.issparse(points) == sparse.issparse(train):
@@ -164,6 +159,13 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
     def _outline(self, X: Data) -> Plan:
         """Return the plan that the parameters ask for, checked."""
         own: Any = self
+        name, params = getattr(self, "graph", "column"), dict(getattr(self, "graph_params", None) or {})
+        largest = {}  # of each column; a method without η of its own takes it from `graph_params`
+        for key in ("n_nonzero", "by"):
+            if hasattr(self, key):
+                largest[key] = getattr(self, key)
+            elif key in params and name in ("column", "symmetric"):
+                largest[key] = params.pop(key)
         by_kernel = self._kernel_of_points and hasattr(self, "kernel")
         kernel = as_kernel(own.kernel, own.bandwidth, own.kernel_params) if by_kernel else Linear()
         plan = Plan(
@@ -175,28 +177,29 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
             source="gram" if by_kernel else "points",
             represent=self._represent if self._represents else None,
             affinity=None if self._represents else self._affinity,
-            graph=self._graph_rule(),
+            graph=GraphRule(name, **largest, params=params),
             connect=getattr(self, "connect", False),
             cut=Cut(self.assign_labels, self.n_init, self.init),
             seed=self._drawn_seed(),
             settings=self.get_params(deep=False),
         )
-        plan.check()
+        n, m, _ = plan.shape
+        if plan.n_clusters is None and plan.cut.method != "modularity":
+            raise ValueError(
+                f'n_clusters=None needs assign_labels="modularity", which finds it; got {plan.cut.method!r}.'
+            )
+        check_count(plan.n_clusters, n)
+        if plan.scaling is not None and plan.pairwise:
+            raise ValueError(
+                f'scaling={plan.scaling!r} has no meaning with kernel="precomputed": scale the points first.'
+            )
+        if plan.pairwise and n != m:
+            raise ValueError(f"the precomputed kernel matrix must be square; got shape {(n, m)}.")
+        plan.graph.check_number(plan.n_clusters)
         return plan
 
     def _squares(self) -> float:
         return self._n_squares
-
-    def _graph_rule(self) -> GraphRule:
-        """Return what is done to the coefficients; a method without η of its own takes it from `graph_params`."""
-        name: str = getattr(self, "graph", "column")
-        params, own = dict(getattr(self, "graph_params", None) or {}), {}
-        for key in ("n_nonzero", "by"):
-            if hasattr(self, key):
-                own[key] = getattr(self, key)
-            elif key in params and name in ("column", "symmetric"):
-                own[key] = params.pop(key)
-        return GraphRule(name, **own, params=params)
 
     def _represent(self, source: Any, context: Context) -> Coefficients:
         raise NotImplementedError
@@ -241,7 +244,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         """Spectral embedding Y with unit rows; made when read for cuts of the graph itself."""
         check_is_fitted(self, "labels_")
         if self._embedding is None:
-            return stages.embed(self.affinity_matrix_, self.n_clusters_).rows
+            return self._once("_embedding_again", lambda: stages.embed(self.affinity_matrix_, self.n_clusters_).rows)
         return self._embedding
 
     @property
@@ -253,7 +256,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
                 f"this {type(self).__name__} has no coefficients_: it is not fitted, represents no point by others, or "
                 'keeps none of them (graph="row_space" and "dscnet" without n_nonzero).'
             )
-        return found.sparse() if isinstance(found, PermutedFactors) else found
+        return self._once("_all_coefficients", found.sparse) if isinstance(found, PermutedFactors) else found
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Cluster the rows of X and return their spectral embedding."""

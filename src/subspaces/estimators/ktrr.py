@@ -105,8 +105,8 @@ class KTRR(ByRidge, WithKernel, GraphClusterer):
 
     reg: float = 1.0
 
-    cost = "one Cholesky inverse, O(n³); O(n² r) with a feature map of r columns"
-    reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
+    _cost = "one Cholesky inverse, O(n³); O(n² r) with a feature map of r columns"
+    _reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -126,8 +126,8 @@ class TRR(ByRidge, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    cost = "one Cholesky inverse, O(n³); O(n² m) and no n × n array with few features"
-    reference = "Peng, Yi, Tang: Robust subspace clustering via thresholding ridge regression, AAAI 2015"
+    _cost = "one Cholesky inverse, O(n³); O(n² m) and no n × n array with few features"
+    _reference = "Peng, Yi, Tang: Robust subspace clustering via thresholding ridge regression, AAAI 2015"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -155,8 +155,8 @@ class LSR1(ByRidge, GraphClusterer):
     n_nonzero: int | Literal["dimension"] | None = None
     graph: GraphName = "column"
 
-    cost = "one inverse, O(n³); O(n² m) with few features"
-    reference = (
+    _cost = "one inverse, O(n³); O(n² m) with few features"
+    _reference = (
         "Lu, Min, Zhao, Zhu, Huang, Yan: Robust and efficient subspace segmentation via least squares, ECCV 2012"
     )
 
@@ -167,7 +167,7 @@ class LSR2(ByRidge, GraphClusterer):
 
     As :class:`LSR1`, but a sample may represent itself; its diagonal grows with small λ and then hides the rest.
 
-    With ``affine=True``, Z = I − λV (``subspaces.representation.inverse.affine_inverse``).
+    With ``affine=True``, Z = I − λV (``subspaces.representation.ridge.affine_inverse``).
 
     Examples
     --------
@@ -181,5 +181,5 @@ class LSR2(ByRidge, GraphClusterer):
     graph: GraphName = "column"
 
     _constrained = False
-    cost = LSR1.cost
-    reference = LSR1.reference
+    _cost = LSR1._cost
+    _reference = LSR1._reference

@@ -16,8 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine.landmark_run import Outcome, check_landmarks, run_landmarks
 from subspaces.engine.validation import check_count
-from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
-from subspaces.estimators.callbacks import announced
+from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer, announced
 from subspaces.kernels import KERNELS, DistanceKernel, DotKernel, Kernel, KernelLike, as_kernel
 from subspaces.landmarks import bipartite, kernel_graph
 from subspaces.landmarks.points import Points
@@ -151,8 +150,8 @@ class KASP(ByKernelGraph, SubspaceClusterer):
 
     _method, _n_squares = kernel_graph.kasp, kernel_graph.KASP_SQUARES
     _keeps = ("landmarks", "landmark_labels", "kernel")
-    cost = "k-means with p centroids, O(n p m), and O(p³)"
-    reference = "Yan, Huang, Jordan: Fast approximate spectral clustering, KDD 2009"
+    _cost = "k-means with p centroids, O(n p m), and O(p³)"
+    _reference = "Yan, Huang, Jordan: Fast approximate spectral clustering, KDD 2009"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -178,8 +177,8 @@ class NystromSC(ByKernelGraph, SubspaceClusterer):
 
     _method, _n_squares = kernel_graph.nystrom_sc, kernel_graph.NYSTROM_SQUARES
     _keeps = ("landmarks", "kernel", "eigenvalues", "cluster_centers")
-    cost = "O(n p (m + p)), three passes, no n × p array"
-    reference = "Fowlkes, Belongie, Chung, Malik: Spectral grouping using the Nyström method, IEEE TPAMI 26 (2004)"
+    _cost = "O(n p (m + p)), three passes, no n × p array"
+    _reference = "Fowlkes, Belongie, Chung, Malik: Spectral grouping using the Nyström method, IEEE TPAMI 26 (2004)"
 
     _work_bytes = staticmethod(kernel_graph.nystrom_bytes)
 
@@ -224,8 +223,8 @@ class SEC(ByLandmarks, SubspaceClusterer):
     reg: float = 0.01
 
     _method, _keeps = sec, ("penalty", "embedding_map", "cluster_centers")
-    cost = "O(p³ + p m²) and one product, O(n m n_clusters)"
-    reference = "Nie, Zeng, Tsang, Xu, Zhang: Spectral embedded clustering, IEEE Trans. Neural Networks 22 (2011)"
+    _cost = "O(p³ + p m²) and one product, O(n m n_clusters)"
+    _reference = "Nie, Zeng, Tsang, Xu, Zhang: Spectral embedded clustering, IEEE Trans. Neural Networks 22 (2011)"
 
     def _keep(self, found: Outcome) -> None:
         super()._keep(found)
@@ -265,8 +264,8 @@ class AKK(ByKernelGraph, SubspaceClusterer):
     _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions(set(SPACES)), callable, Kernel]}
     _method, _kernels = kernel_graph.akk, SPACES
     _keeps = ("landmarks", "kernel", "centres", "n_iter")
-    cost = "O(n p (m + n_clusters)) per pass, no n × p array"
-    reference = "Chitta, Jin, Havens, Jain: Approximate kernel k-means, KDD 2011"
+    _cost = "O(n p (m + n_clusters)) per pass, no n × p array"
+    _reference = "Chitta, Jin, Havens, Jain: Approximate kernel k-means, KDD 2011"
 
     _work_bytes = staticmethod(kernel_graph.akk_bytes)
 
@@ -326,8 +325,8 @@ class LSC(Bipartite, SubspaceClusterer):
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"landmarks": [StrOptions({"kmeans", "random"})]}
     _method = bipartite.lsc
-    cost = "O(n p m), no n × p array"
-    reference = "Chen, Cai: Large scale spectral clustering with landmark-based representation, AAAI 2011"
+    _cost = "O(n p m), no n × p array"
+    _reference = "Chen, Cai: Large scale spectral clustering with landmark-based representation, AAAI 2011"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -350,7 +349,7 @@ class USPEC(Bipartite, SubspaceClusterer):
     """
 
     _method = bipartite.uspec
-    cost = "O(n √p m), no n × p array"
-    reference = (
+    _cost = "O(n √p m), no n × p array"
+    _reference = (
         "Huang, Wang, Wu, Lai, Kwoh: Ultra-scalable spectral clustering and ensemble clustering, IEEE TKDE 32 (2020)"
     )

@@ -35,7 +35,7 @@ class SMCE(WithGraph, GraphClusterer):
         λ, weight of sparsity beside the error.
     n_neighbors : int, default=20
         Candidates per sample.
-    tol, max_iter
+    tol, max_iter : float, int
         Bound on the residuals of the small problems, and after how many steps to give up.
 
     Examples
@@ -53,8 +53,8 @@ class SMCE(WithGraph, GraphClusterer):
 
     _n_squares = 0
     _is_sparse = True
-    cost = "neighbour search, then n small problems at once"
-    reference = "Elhamifar, Vidal: Sparse manifold clustering and embedding, NIPS 2011"
+    _cost = "neighbour search, then n small problems at once"
+    _reference = "Elhamifar, Vidal: Sparse manifold clustering and embedding, NIPS 2011"
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         n_neighbors = min(self.n_neighbors, X.shape[0] - 1)
@@ -89,8 +89,8 @@ class LSA(GraphClusterer):
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"subspace_dim": [COUNT], "rank": [COUNT, None]}
     _represents = False
-    cost = "one SVD, n small SVDs and O(n² d² r)"
-    reference = "Yan, Pollefeys: A general framework for motion segmentation, ECCV 2006"
+    _cost = "one SVD, n small SVDs and O(n² d² r)"
+    _reference = "Yan, Pollefeys: A general framework for motion segmentation, ECCV 2006"
 
     def _affinity(self, X: Array, exponent: int) -> Array:
         n, m = X.shape
@@ -126,8 +126,8 @@ class TSC(GraphClusterer):
     _is_quick = True
     _n_squares = 0
     _n_copies = 1.25
-    cost = "one product XXᵀ in blocks, no n × n array"
-    reference = "Heckel, Bölcskei: Robust subspace clustering via thresholding, IEEE Trans. IT 61 (2015)"
+    _cost = "one product XXᵀ in blocks, no n × n array"
+    _reference = "Heckel, Bölcskei: Robust subspace clustering via thresholding, IEEE Trans. IT 61 (2015)"
 
     def _affinity(self, X: Array, exponent: int) -> Sparse:
         return affinity(tsc(X, n_neighbors=min(self.n_nonzero, X.shape[0] - 1)).sparse())
@@ -162,8 +162,8 @@ class SC(GraphClusterer):
     }
     _represents = False
     _is_quick = True
-    cost = "one product XXᵀ and n² exponentials"
-    reference = "Ng, Jordan, Weiss: On spectral clustering, NIPS 2001"
+    _cost = "one product XXᵀ and n² exponentials"
+    _reference = "Ng, Jordan, Weiss: On spectral clustering, NIPS 2001"
 
     def _squares(self) -> float:
         return self._n_squares if self.n_neighbors is None else 0

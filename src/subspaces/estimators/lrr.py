@@ -54,8 +54,8 @@ class LRR2(LowRank, GraphClusterer):
     error_weight: float = 1.0
     tol: float = 1e-3
 
-    cost = "one SVD of the data, then tens of steps O(n m r), r the rank of Z; the graph is n × n"
-    reference = "Liu, Lin, Yan, Sun, Yu, Ma: Robust recovery of subspace structures, TPAMI 35 (2013)"
+    _cost = "one SVD of the data, then tens of steps O(n m r), r the rank of Z; the graph is n × n"
+    _reference = "Liu, Lin, Yan, Sun, Yu, Ma: Robust recovery of subspace structures, TPAMI 35 (2013)"
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         return lrr(X, reg=self.error_weight, error="l21", tol=self.tol, max_iter=self.max_iter)
@@ -74,8 +74,8 @@ class LRR1(LowRank, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    cost = LRR2.cost
-    reference = LRR2.reference
+    _cost = LRR2._cost
+    _reference = LRR2._reference
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         return lrr(X, reg=self.error_weight, error="l1", tol=self.tol, max_iter=self.max_iter)
@@ -94,8 +94,8 @@ class LatLRR(LowRank, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    cost = "as LRR1 with twice the work per step"
-    reference = "Liu, Yan: Latent low-rank representation, ICCV 2011"
+    _cost = "as LRR1 with twice the work per step"
+    _reference = "Liu, Yan: Latent low-rank representation, ICCV 2011"
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         return latent_lrr(X, reg=self.error_weight, tol=self.tol, max_iter=self.max_iter)
@@ -113,7 +113,7 @@ class KLRR(WithKernel, WithGraph, GraphClusterer):
         λ.
     error : {"fro", "l21"}, default="fro"
         Which error is measured; ``"l21"`` lets whole samples be wrong.
-    tol, max_iter
+    tol, max_iter : float, int
         Bound on the residuals, and after how many steps to give up; no meaning for the closed form.
 
     Examples
@@ -130,8 +130,8 @@ class KLRR(WithKernel, WithGraph, GraphClusterer):
     max_iter: int = 500
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"error": [StrOptions({"l21", "fro"})]}
-    cost = "one eigendecomposition of K; tens of SVDs of its rank more for the l21 error"
-    reference = "Xiao, Tan, Xu, Dong: Robust kernel low-rank representation, TNNLS 27 (2016)"
+    _cost = "one eigendecomposition of K; tens of SVDs of its rank more for the l21 error"
+    _reference = "Xiao, Tan, Xu, Dong: Robust kernel low-rank representation, TNNLS 27 (2016)"
 
     def _represent(self, K: Array, context: Context) -> Coefficients:
         return kernel_lrr(K, reg=self.error_weight, error=self.error, tol=self.tol, max_iter=self.max_iter)

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.landmark_run import Outcome, check_landmarks, run_landmarks
 from subspaces.engine.validation import check_count
-from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
-from subspaces.estimators.callbacks import announced
+from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer, announced
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.estimators.graph import WithKernel
 from subspaces.estimators.ktrr import KTRR, LSR1
@@ -219,8 +218,8 @@ class SampledClusterer(ByClassifier, Sampled):
         "n_clusters": [COUNT, None],
         "clusterer": [HasMethods("fit_predict"), None],
     }
-    cost = "the clusterer on n_landmarks points, the classifier on all"
-    reference = FRAMEWORK
+    _cost = "the clusterer on n_landmarks points, the classifier on all"
+    _reference = FRAMEWORK
 
     def _new_clusterer(self) -> Any:
         clusterer = KTRR(random_state=None) if self.clusterer is None else clone(self.clusterer)
@@ -278,8 +277,8 @@ class EKTRR(ByClassifier, WithKernel, Sampled):
 
     _method = KTRR
     _constraints: ClassVar[dict[str, list[Any]]] = KTRR._constraints
-    cost = "KTRR on δ points, O(δ³), then O(10 m) per point"
-    reference = KTRR.reference
+    _cost = "KTRR on δ points, O(δ³), then O(10 m) per point"
+    _reference = KTRR._reference
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -330,8 +329,8 @@ class SSSC(ByResiduals, Sampled):
     max_iter: int = 200
 
     _method = SSC
-    cost = "SSC on δ points, then O(L m²) per point"
-    reference = "Peng, Zhang, Yi: Scalable sparse subspace clustering, CVPR 2013"
+    _cost = "SSC on δ points, then O(L m²) per point"
+    _reference = "Peng, Zhang, Yi: Scalable sparse subspace clustering, CVPR 2013"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -353,8 +352,8 @@ class SLSR(ByResiduals, Sampled):
     reg: float = 0.1
 
     _method = LSR1
-    cost = "LSR1 on δ points, O(δ³), then O(L m²) per point"
-    reference = FRAMEWORK
+    _cost = "LSR1 on δ points, O(δ³), then O(L m²) per point"
+    _reference = FRAMEWORK
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -378,5 +377,5 @@ class SLRR(ByResiduals, Sampled):
     max_iter: int = 1000
 
     _method = LRR2
-    cost = "LRR2 on δ points, tens of SVDs, then O(L m²) per point"
-    reference = FRAMEWORK
+    _cost = "LRR2 on δ points, tens of SVDs, then O(L m²) per point"
+    _reference = FRAMEWORK

@@ -14,8 +14,8 @@ from subspaces.estimators.base import COUNT
 from subspaces.estimators.graph import GraphClusterer, WithGraph, WithKernel
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.elastic_net import elastic_net
-from subspaces.representation.inverse import warn_if_indefinite
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
+from subspaces.representation.ridge import warn_if_indefinite
 from subspaces.representation.sparse import ADMM_SQUARES, kssc, ssc, ssc_admm
 from subspaces.utils.choices import GraphName, Scaling
 from subspaces.utils.types import Array
@@ -42,7 +42,7 @@ class SSC(WithGraph, GraphClusterer):
     solver : {"exact", "admm"}, default="exact"
         ``"admm"`` are the iterations of the authors' program, which stop before the minimum: with ``tol=2e-4`` for
         their published figures (:func:`subspaces.representation.sparse.ssc_admm`).
-    tol, max_iter
+    tol, max_iter : float, int
         When the optimality conditions count as met, and after how many rounds to give up.
 
     Examples
@@ -63,8 +63,8 @@ class SSC(WithGraph, GraphClusterer):
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"outliers": ["boolean"], "solver": [StrOptions({"exact", "admm"})]}
     _n_squares = 2.25
-    cost = "3 to 20 inverses of K at error_weight 20 to 100; grows with error_weight"
-    reference = "Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781"
+    _cost = "3 to 20 inverses of K at error_weight 20 to 100; grows with error_weight"
+    _reference = "Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781"
 
     def _squares(self) -> float:
         return ADMM_SQUARES if self.solver == "admm" else self._n_squares
@@ -96,7 +96,7 @@ class KSSC(WithKernel, WithGraph, GraphClusterer):
         λ = error_weight/μ, μ the smallest over samples of the largest kernel value; below 1 some get no coefficient.
     affine : bool, default=False
         Subspaces need not contain the origin.
-    tol, max_iter
+    tol, max_iter : float, int
         When the optimality conditions count as met, and after how many rounds to give up.
 
     Examples
@@ -113,8 +113,8 @@ class KSSC(WithKernel, WithGraph, GraphClusterer):
     max_iter: int = 200
 
     _n_squares = 2.25
-    cost = "3 to 20 inverses of K at error_weight 20 to 100; grows with error_weight"
-    reference = "Patel, Vidal: Kernel sparse subspace clustering, ICIP 2014"
+    _cost = "3 to 20 inverses of K at error_weight 20 to 100; grows with error_weight"
+    _reference = "Patel, Vidal: Kernel sparse subspace clustering, ICIP 2014"
 
     def _represent(self, K: Array, context: Context) -> Coefficients:
         found = kssc(K, error_weight=self.error_weight, affine=self.affine, tol=self.tol, max_iter=self.max_iter)
@@ -138,7 +138,7 @@ class EnSC(WithGraph, GraphClusterer):
         Weight of the data term relative to its smallest useful value, as in the authors' program.
     l1_ratio : float in (0, 1], default=0.9
         τ; 1 is SSC.
-    tol, max_iter
+    tol, max_iter : float, int
         When the optimality conditions count as met, and after how many rounds to give up.
 
     Examples
@@ -158,8 +158,8 @@ class EnSC(WithGraph, GraphClusterer):
     _n_squares = 0
     _is_sparse = True
     _n_copies = 2
-    cost = "O(n² m) per round, O(k³) per point of k coefficients: n = 2000 in seconds at tens, minutes at hundreds"
-    reference = "You, Li, Robinson, Vidal: Oracle based active set algorithm, CVPR 2016"
+    _cost = "O(n² m) per round, O(k³) per point of k coefficients: n = 2000 in seconds at tens, minutes at hundreds"
+    _reference = "You, Li, Robinson, Vidal: Oracle based active set algorithm, CVPR 2016"
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         return elastic_net(
@@ -204,8 +204,8 @@ class SSCOMP(WithGraph, GraphClusterer):
     _n_squares = 0
     _is_sparse = True
     _n_copies = 2
-    cost = "O(η n² m), no n × n array"
-    reference = "You, Robinson, Vidal: Scalable SSC by orthogonal matching pursuit, CVPR 2016"
+    _cost = "O(η n² m), no n × n array"
+    _reference = "You, Robinson, Vidal: Scalable SSC by orthogonal matching pursuit, CVPR 2016"
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         if self.offset:

@@ -6,10 +6,10 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from subspaces.graphs.truncation import column_peaks, symmetrised, symmetrised_columns
+from subspaces.graphs.rules import column_peaks, symmetrised, symmetrised_columns
 from subspaces.representation.coefficients import Coefficients
 from subspaces.utils.blocks import row_blocks
-from subspaces.utils.ties import first_largest, levels
+from subspaces.utils.ordering import first_largest, levels
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
 

@@ -25,8 +25,8 @@ from subspaces.inspection.citations import name_of
 from subspaces.metrics import CONSTANT, PAPER_SCORES, clustering_scores
 from subspaces.metrics.significance import LEVEL, Outcome, Ranking, friedman, holm, rank_sum, signed_rank
 from subspaces.metrics.tables import Cell, Table, import_pandas
-from subspaces.spectral.partition import in_order
 from subspaces.utils.atomic import write_text
+from subspaces.utils.ordering import in_order
 from subspaces.utils.progress import Watcher, phase, progress_to, shown
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Labels

@@ -14,8 +14,8 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from subspaces.kernels import Kernel
+from subspaces.spectral.assign import cut_embedding
 from subspaces.spectral.embedding import spectral_embedding, unit_rows
-from subspaces.spectral.partition import cut_embedding
 from subspaces.utils.blocks import row_blocks
 from subspaces.utils.centroids import centroids, cluster_rows, nearest, sample_rows
 from subspaces.utils.decompositions import eigh, largest_eigenpairs

@@ -15,7 +15,7 @@ from sklearn.preprocessing import normalize
 
 from subspaces.utils.blocks import row_blocks
 from subspaces.utils.decompositions import eigh
-from subspaces.utils.ties import first_largest
+from subspaces.utils.ordering import first_largest
 from subspaces.utils.types import Array, Labels
 
 Sampler = Callable[..., Labels]

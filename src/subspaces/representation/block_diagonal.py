@@ -31,8 +31,8 @@ from sklearn.utils import check_array
 from subspaces.representation._nuclear import check_arguments, scaled_copy, squared_norm
 from subspaces.representation.coefficients import Coefficients, Trace, from_dense
 from subspaces.utils.decompositions import cholesky, eigh, largest_eigenpairs
+from subspaces.utils.ordering import tolerance
 from subspaces.utils.process import one_thread, warn_caller
-from subspaces.utils.ties import tolerance
 from subspaces.utils.types import Array
 
 VARIANTS = ("Z", "B")

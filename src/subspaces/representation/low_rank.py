@@ -10,7 +10,7 @@ import numpy as np
 from subspaces.representation import _nuclear as nuclear
 from subspaces.representation._nuclear import RELAXATION, Dictionary, LowRank, squared_norm
 from subspaces.representation.coefficients import Coefficients, Factors, Trace, from_factors
-from subspaces.representation.inverse import IndefiniteKernelWarning
+from subspaces.representation.ridge import IndefiniteKernelWarning
 from subspaces.utils.blocks import map_blocks, row_blocks
 from subspaces.utils.decompositions import eigh
 from subspaces.utils.types import Array

@@ -14,8 +14,8 @@ from subspaces.representation.coefficients import Coefficients, Trace, from_spar
 from subspaces.representation.elastic_net import batches, check_rows
 from subspaces.utils.blocks import map_blocks
 from subspaces.utils.decompositions import solve_systems
+from subspaces.utils.ordering import first_largest
 from subspaces.utils.process import one_thread
-from subspaces.utils.ties import first_largest
 from subspaces.utils.types import Array, Sparse
 
 

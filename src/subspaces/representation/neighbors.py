@@ -12,7 +12,7 @@ from sklearn.preprocessing import normalize
 from subspaces.representation.coefficients import Coefficients, Trace, from_sparse
 from subspaces.utils.blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces.utils.distances import check_points, columns_to_sparse, nearest_neighbors
-from subspaces.utils.ties import top_columns
+from subspaces.utils.ordering import top_columns
 from subspaces.utils.types import Array
 
 CHECK_EVERY = 10

@@ -26,9 +26,8 @@ from subspaces.utils.blocks import map_blocks, row_blocks
 from subspaces.utils.cells import Cells, nearest_cell, probed_positions
 from subspaces.utils.decompositions import cholesky, eigh, solve_systems
 from subspaces.utils.distances import origin_of, squared_norms_of
-from subspaces.utils.ordering import hash_rows
+from subspaces.utils.ordering import hash_rows, largest_of_few, largest_per_row, top_columns
 from subspaces.utils.process import one_thread, quiet
-from subspaces.utils.ties import largest_of_few, largest_per_row, top_columns
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
 RULES = ("residual", "neighbors", "network")

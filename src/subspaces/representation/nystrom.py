@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from subspaces.kernels import Kernel
-from subspaces.representation.inverse import above_rounding, penalty
+from subspaces.representation.ridge import above_rounding, penalty
 from subspaces.utils.blocks import map_blocks, row_blocks
 from subspaces.utils.centroids import first_centres
 from subspaces.utils.decompositions import eigh

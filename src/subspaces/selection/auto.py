@@ -17,8 +17,7 @@ from subspaces.engine.plan import STAGES
 from subspaces.engine.run import run
 from subspaces.engine.validation import all_equal
 from subspaces.estimators.answers import MADE_AGAIN, doubtful
-from subspaces.estimators.base import CONSTRAINTS
-from subspaces.estimators.callbacks import announced, with_callbacks
+from subspaces.estimators.base import CONSTRAINTS, announced, with_callbacks
 from subspaces.estimators.graph import GraphClusterer
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
@@ -151,8 +150,8 @@ class SubspaceClustering(GraphClusterer):
     _is_quick = True
     _not_saved: ClassVar[tuple[str, ...]] = ("_kept", "_pool")
     _state: ClassVar[tuple[str, ...]] = (*_not_saved, "_hints", "_said")
-    cost = "three, eight or fifteen fits of KTRR to at most 2,500 points, and one to all"
-    reference = KTRR.reference
+    _cost = "three, eight or fifteen fits of KTRR to at most 2,500 points, and one to all"
+    _reference = KTRR._reference
 
     def _validated(self, X: Any) -> Data:
         self.extractor_: Any = None

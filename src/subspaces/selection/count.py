@@ -34,7 +34,7 @@ from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.hierarchy import COARSER, fine_pieces, level, merged
 from subspaces.spectral.partition import distinct_communities, merge_steps
 from subspaces.spectral.splits import ONE_PIECE
-from subspaces.utils.ties import first_largest, levels
+from subspaces.utils.ordering import first_largest, levels
 from subspaces.utils.types import Array, Labels
 
 N_GRAPHS = 12

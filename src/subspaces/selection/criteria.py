@@ -16,7 +16,7 @@ from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.partition import modularity
 from subspaces.utils.blocks import map_blocks
 from subspaces.utils.decompositions import eigenvalues
-from subspaces.utils.ties import levels
+from subspaces.utils.ordering import levels
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
 __all__ = [

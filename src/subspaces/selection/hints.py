@@ -31,8 +31,8 @@ from subspaces.selection.graphs import Candidate, cut
 from subspaces.selection.result import Selection
 from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.hierarchy import FINE
-from subspaces.spectral.partition import in_order
 from subspaces.utils.blocks import map_blocks
+from subspaces.utils.ordering import in_order
 from subspaces.utils.process import one_thread, quiet, warn_caller
 from subspaces.utils.progress import phase
 from subspaces.utils.spelling import counted

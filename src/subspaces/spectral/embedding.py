@@ -8,7 +8,6 @@ not computed but written down (D^(1/2) 1 on each component), and each component 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from itertools import repeat
 
@@ -20,7 +19,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from subspaces.graphs.affinity import components
 from subspaces.utils.decompositions import Pairs, block_pairs, eigh, lanczos, largest_eigenpairs
-from subspaces.utils.ties import tolerance
+from subspaces.utils.ordering import tolerance
+from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array, Labels, Sparse
 
 DENSE_SIZE = 600
@@ -80,8 +80,18 @@ def spectral_embedding(W: Sparse, n_vectors: int) -> Embedding:
         found_values, found = _remaining_vectors(S, labels, n_components, root, n_vectors - n_components)
         values[n_components:], vectors[:, n_components:] = found_values, found
     residuals = np.linalg.norm(S @ vectors - vectors * values, axis=0)
-    _warn_if_inaccurate(residuals)
-    return Embedding(_fix_signs(vectors), 1 - values, residuals, n_components, labels)
+    expected = _RESIDUAL[residuals.dtype]
+    if residuals.max(initial=0) > expected:
+        warn_caller(
+            f"the largest residual of the {len(residuals)} eigenvectors is {residuals.max():.1g} "
+            f"(expected below {expected:.0e}): labels may depend on the eigensolver.",
+            ConvergenceWarning,
+        )
+    # an eigenvector's sign is arbitrary: its (first) entry of largest magnitude is made positive
+    sizes = np.abs(vectors)
+    largest = (sizes >= (1 - _EQUAL[vectors.dtype]) * sizes.max(axis=0)).argmax(axis=0)
+    vectors *= np.sign(vectors[largest, np.arange(vectors.shape[1])])
+    return Embedding(vectors, 1 - values, residuals, n_components, labels)
 
 
 def unit_rows(Y: Array) -> Array:
@@ -250,22 +260,3 @@ def _multigrid_pairs(S: Sparse, null: Array, k: int) -> Pairs:
     M = solver.aspreconditioner()
     values, vectors = block_pairs(laplacian, k, known=null[:, None], M=M, largest=False, maxiter=200, n_more=4)
     return 1 - values, vectors
-
-
-def _fix_signs(vectors: Array) -> Array:
-    """Make the (first) entry of largest magnitude of each vector positive: an eigenvector's sign is arbitrary."""
-    sizes = np.abs(vectors)
-    largest = (sizes >= (1 - _EQUAL[vectors.dtype]) * sizes.max(axis=0)).argmax(axis=0)
-    vectors *= np.sign(vectors[largest, np.arange(vectors.shape[1])])
-    return vectors
-
-
-def _warn_if_inaccurate(residuals: Array) -> None:
-    tolerance = _RESIDUAL[residuals.dtype]
-    if residuals.max(initial=0) > tolerance:
-        warnings.warn(
-            f"the largest residual of the {len(residuals)} eigenvectors is {residuals.max():.1g} "
-            f"(expected below {tolerance:.0e}): labels may depend on the eigensolver.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )

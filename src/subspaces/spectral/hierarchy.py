@@ -27,9 +27,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subspaces.spectral.partition import contracted, cut_by_modularity, in_order
-from subspaces.utils.ordering import order_of_keys
-from subspaces.utils.ties import first_largest
+from subspaces.spectral.partition import contracted, cut_by_modularity
+from subspaces.utils.ordering import first_largest, in_order, order_of_keys
 from subspaces.utils.types import Array, Labels, Sparse
 
 LEVEL = 0.05

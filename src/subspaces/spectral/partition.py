@@ -1,4 +1,4 @@
-"""Assign labels: k-means with restarts, QR or discretisation of the embedding Y, or modularity of the graph W."""
+"""Cut the graph W into communities by modularity, as many as are asked for or as there are."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from itertools import chain, islice
 import graspologic_native
 import numpy as np
 from scipy import sparse
-from sklearn.cluster._spectral import discretize
 
+from subspaces.spectral.assign import cut_embedding
 from subspaces.spectral.coarse import embed_contracted
-from subspaces.spectral.kmeans import kmeans, lloyd
-from subspaces.utils.decompositions import svd
-from subspaces.utils.ties import first_largest, tolerance
+from subspaces.utils.ordering import first_largest, in_order, tolerance
 from subspaces.utils.types import Array, Labels, Sparse
 
 PARTITIONS = ("kmeans", "cluster_qr", "discretize", "modularity", "agglomerative")
@@ -27,48 +25,6 @@ _SURPLUS = 2  # times the clusters: with fewer communities merging them was neve
 _PARTS, _PART_ROUNDS = 64.0, 2  # resolution and rounds of the communities that are embedded: some thousand
 _TINY = 50  # a community with less than this part of a typical one is tiny
 _LEAST_DEGREE = 1e-200  # in place of 0, to divide by
-
-
-def cut_embedding(
-    Y: Array, n_clusters: int, *, method: str = "kmeans", n_init: int = 20, init: str = "k-means++", seed: int = 0
-) -> Labels:
-    """Assign labels to the rows of a spectral embedding.
-
-    Parameters
-    ----------
-    Y : array of shape (n, k), rows scaled to unit length
-    method : ``"kmeans"`` (best of `n_init` starts, :func:`subspaces.spectral.kmeans.kmeans`), ``"cluster_qr"``
-        (pivoted QR, no randomness) or ``"discretize"`` (rotation towards indicator vectors)
-    init : ``"k-means++"``; ``"random"`` samples as the authors' program: independent starts, it needs hundreds
-    """
-    if n_clusters == 1:
-        return np.zeros(Y.shape[0], dtype=np.intp)
-    if method == "kmeans" or Y.shape[1] != n_clusters:  # the other two make one cluster per column
-        if init == "k-means++":
-            return kmeans(Y, n_clusters, n_init=n_init, seed=seed)
-        return lloyd(Y, n_clusters, init=init, n_init=n_init, seed=seed)
-    if method == "cluster_qr":
-        return cut_by_qr(Y)
-    return np.asarray(discretize(Y, random_state=seed), dtype=np.intp)
-
-
-def cut_by_qr(Y: Array) -> Labels:
-    """Make one cluster per column of Y by pivoted QR (Damle, Minden, Ying 2019); rounding does not choose the pivots.
-
-    All rows have length 1, so all are equally good as the first pivot: LAPACK takes the one that the last digit of the
-    norms favours, and labels then differ between one thread and two. Of rows equal up to rounding the first is taken
-    here.
-    """
-    rest, pivots, tolerance = Y.astype(np.float64), [], float(np.sqrt(np.finfo(Y.dtype).eps))
-    for _ in range(Y.shape[1]):
-        lengths = np.einsum("ij,ij->i", rest, rest)
-        pivot = int(np.argmax(lengths >= (1 - tolerance) * lengths.max()))
-        pivots.append(pivot)
-        direction = rest[pivot] / (np.sqrt(lengths[pivot]) or 1)
-        rest -= np.outer(rest @ direction, direction)
-    left, _, right = svd(Y[pivots].T.astype(np.float64))
-    labels: Labels = np.abs(Y @ (left @ right)).argmax(axis=1)
-    return labels
 
 
 def cut_by_modularity(
@@ -165,19 +121,6 @@ def better_cut(W: Sparse, cuts: list[Labels], n_clusters: int, resolution: float
     found = [modularity(between[i], np.arange(between[i].shape[0]), resolution) for i in of_size]
     # modularity is a difference of shares, never below −resolution: rounding is relative to the shares
     return cuts[of_size[first_largest(resolution + np.array(found))]]
-
-
-def in_order(labels: Labels) -> Labels:
-    """Number clusters by their first samples: Leiden's own numbers change with the last digit of a weight.
-
-    Examples
-    --------
-    >>> in_order(np.array([2, 2, 0, 1, 0])).tolist()
-    [0, 0, 1, 2, 1]
-    """
-    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-    names: Labels = np.argsort(np.argsort(first))[codes]
-    return names
 
 
 def merge_communities(W: Sparse, labels: Labels, n_clusters: int) -> Labels:

@@ -32,8 +32,8 @@ from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.hierarchy import ClusterTree, fine_pieces, merged
 from subspaces.spectral.partition import contracted, cut_by_modularity
 from subspaces.utils.decompositions import svd
+from subspaces.utils.ordering import first_largest
 from subspaces.utils.progress import phase
-from subspaces.utils.ties import first_largest
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
 Graphs = Callable[[Array], Sequence[Sparse]]

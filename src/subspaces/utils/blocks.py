@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from contextvars import copy_context
+from itertools import starmap
 from typing import TypeVar
 
 import numpy as np
@@ -24,7 +26,7 @@ _LONG_WORK = 4  # blocks from which somebody who listens is told
 def row_blocks(n_rows: int, bytes_per_row: int, block_bytes: int | None = None) -> list[tuple[int, int]]:
     """Split ``range(n_rows)`` into ``(start, stop)`` pairs of about `block_bytes` (default ``BLOCK_BYTES``) each."""
     step = max(1, min(n_rows, (block_bytes or BLOCK_BYTES) // max(1, bytes_per_row)))
-    return [(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+    return list(zip(range(0, n_rows, step), [*range(step, n_rows, step), n_rows], strict=False))
 
 
 def map_blocks(function: Callable[[int, int], T], blocks: list[tuple[int, int]]) -> list[T]:
@@ -33,25 +35,22 @@ def map_blocks(function: Callable[[int, int], T], blocks: list[tuple[int, int]])
     NumPy's elementwise loops release the interpreter lock, so threads are enough. The number follows
     ``OMP_NUM_THREADS`` and ``threadpoolctl.threadpool_limits`` like scikit-learn's own loops.
     """
-    if len(blocks) < _LONG_WORK:
-        return _mapped(function, blocks)
-    with counting(sum(stop - start for start, stop in blocks)) as step:
+    n_threads = min(_openmp_effective_n_threads(), len(blocks))
+    if n_threads <= 1 and len(blocks) < _LONG_WORK:
+        return list(starmap(function, blocks))
+    with counting(sum(stop - start for start, stop in blocks)) if len(blocks) >= _LONG_WORK else nullcontext() as step:
 
         def one(start: int, stop: int) -> T:
             result = function(start, stop)
-            step(stop - start)
+            if step is not None:
+                step(stop - start)
             return result
 
-        return _mapped(one, blocks)
-
-
-def _mapped(function: Callable[[int, int], T], blocks: list[tuple[int, int]]) -> list[T]:
-    n_threads = min(_openmp_effective_n_threads(), len(blocks))
-    if n_threads <= 1:
-        return [function(start, stop) for start, stop in blocks]
-    context = copy_context()  # silence, NumPy's error states and who is told of progress hold in the threads too
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(lambda block: context.copy().run(function, *block), blocks))
+        if n_threads <= 1:
+            return list(starmap(one, blocks))
+        context = copy_context()  # silence, NumPy's error states and who is told of progress hold in the threads too
+        with ThreadPoolExecutor(n_threads) as pool:
+            return list(pool.map(lambda block: context.copy().run(one, *block), blocks))
 
 
 TILE = 256

@@ -17,8 +17,8 @@ from sklearn.cluster import KMeans
 
 from subspaces.utils.blocks import map_blocks, row_blocks
 from subspaces.utils.centroids import first_centres
+from subspaces.utils.ordering import first_smallest, top_columns
 from subspaces.utils.process import one_thread
-from subspaces.utils.ties import first_smallest, top_columns
 from subspaces.utils.types import Array, Labels
 
 Scores = Callable[[slice, Array, Any], tuple[Array, float]]

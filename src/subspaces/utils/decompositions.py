@@ -201,7 +201,7 @@ def lanczos(
     except ArpackError as error:
         raise LinAlgError(f"Lanczos gave up on the {k} eigenvectors of a matrix of {A.shape[0]} rows.") from error
     accuracy = max(100 * _eps(vectors) ** 0.5, 10 * tol)
-    if len(values) != k or not _solves(lambda y: A @ y, values, vectors, accuracy):
+    if len(values) != k or not _solves(A, values, vectors, accuracy):
         raise LinAlgError(f"Lanczos returned no {k} eigenvectors of a matrix of {A.shape[0]} rows.")
     order = np.argsort({"LA": -values, "SA": values, "LM": -np.abs(values)}[which], kind="stable")
     return values[order], vectors[:, order]
@@ -252,18 +252,18 @@ def _accepted(A: Array, solver: Callable[[], Pairs], accuracy: float) -> Pairs |
         values, vectors = solver()
     except LinAlgError:
         return None
-    return (values, vectors) if _solves(lambda y: A @ y, values, vectors, accuracy) else None
+    return (values, vectors) if _solves(A, values, vectors, accuracy) else None
 
 
-def _solves(product: Callable[[Array], Array], values: Array, vectors: Array, accuracy: float) -> bool:
+def _solves(A: Any, values: Array, vectors: Array, accuracy: float) -> bool:
     """Return whether A V = V Λ and VᵀV = I hold to `accuracy` on one combination of the columns; NaN do not."""
     weights = _general_vector(len(values), vectors.dtype)
     with np.errstate(all="ignore"):
         together = vectors @ weights
         if not abs(float(together @ together) - len(values)) <= accuracy * len(values):
             return False
-        error = product(together) - vectors @ (values * weights)
-        image = product(_general_vector(len(vectors), vectors.dtype))
+        error = A @ together - vectors @ (values * weights)
+        image = A @ _general_vector(len(vectors), vectors.dtype)
         # squares that overflow or vanish tell nothing, and nobody is refused for that
         return bool(error @ error <= accuracy**2 * (image @ image) or np.isinf(image @ image))
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.extmath import safe_sparse_dot
 
 from subspaces.utils.blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces.utils.ties import top_columns
+from subspaces.utils.ordering import top_columns
 from subspaces.utils.types import Array, Data, Sparse
 
 BANDWIDTHS = ("rms", "mean", "median")
@@ -80,8 +80,12 @@ def warn_if_blind(X: Data, bandwidth: float, power: int) -> None:
     """
     n = X.shape[0]
     sample = X[np.linspace(0, n - 1, min(n, _BLIND_SAMPLE)).astype(int)]
-    distances = np.concatenate([d.ravel() for d in _distance_blocks(sample, lambda d, start: d)])
-    distances = distances[distances > 0]
+    sample = sample if sparse.issparse(X) else sample - origin_of(X)
+    squares = np.ascontiguousarray(safe_sparse_dot(sample, sample.T, dense_output=True))
+    norms = squares.diagonal().copy()
+    to_squared_distances(squares, norms[:, None], norms)
+    np.fill_diagonal(squares, 0)
+    distances = np.sqrt(squares[squares > 0])
     middle = float(np.median(distances)) if len(distances) else bandwidth
     if (middle / bandwidth) ** power < _BLIND * np.finfo(X.dtype).eps:
         warnings.warn(

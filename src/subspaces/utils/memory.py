@@ -34,7 +34,13 @@ def available_bytes() -> int:
     free = int(psutil.virtual_memory().available)
     if _limit is not None:
         free = max(0, min(free, _limit - int(psutil.Process().memory_info().rss)))
-    return max(0, min([free, *_left_in_groups(), *_left_of_address_space()]))
+    with suppress(ImportError):  # Windows
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]  # ``ulimit -v``
+        if most != resource.RLIM_INFINITY:
+            free = min(free, most - int(psutil.Process().memory_info().vms))
+    return max(0, min([free, *_left_in_groups()]))
 
 
 def _left_in_groups() -> Iterator[int]:
@@ -48,7 +54,7 @@ def _left_in_groups() -> Iterator[int]:
         return
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        names = [part for part in path.split("/") if part]
+        names = list(filter(None, path.split("/")))
         if ".." in names:  # a group outside of what this container sees
             names = []
         if controllers == "":
@@ -68,16 +74,6 @@ def _left_in_groups() -> Iterator[int]:
             with suppress(OSError, ValueError, KeyError):
                 taken -= int(dict(map(str.split, (folder / "memory.stat").read_text().splitlines()))[cache])
             yield most - max(0, taken)
-
-
-def _left_of_address_space() -> list[int]:
-    """Return what ``ulimit -v`` leaves, if it is set."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return []
-    most = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return [] if most == resource.RLIM_INFINITY else [most - int(psutil.Process().memory_info().vms)]
 
 
 def require(n_bytes: int, what: str, remedy: str) -> None:

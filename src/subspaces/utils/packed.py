@@ -33,10 +33,6 @@ class Packed:
     n: int
     fill: Callable[[Packed], None]
 
-    def refill(self) -> None:
-        """Restore the first entries."""
-        self.fill(self)
-
     @property
     def shape(self) -> tuple[int, int]:
         """Return the shape of the whole matrix."""
@@ -194,7 +190,7 @@ class Packed:
 def packed(n: int, dtype: Any, fill: Callable[[Packed], None]) -> Packed:
     """Return the matrix that `fill` makes of an empty one."""
     found = Packed(np.empty(((n + 1) // 2, n + 1 - n % 2), dtype=dtype), n, fill)
-    found.refill()
+    fill(found)
     return found
 
 
@@ -237,5 +233,5 @@ def packed_in_place(A: Array) -> Packed:
         found.set_diagonal(diagonal)
 
     found = Packed(A.reshape(-1)[: k * (n + right)].reshape(k, n + right), n, fill)
-    found.refill()
+    fill(found)
     return found

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -129,18 +130,18 @@ def unwatched(stage: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
+@dataclass
 class Timer:
-    """Report the stages of a fit and add up the seconds of each."""
+    """Report the stages of a fit to `listen` and add up the seconds of each."""
 
-    def __init__(self, listen: Listener | None = None) -> None:
-        self.listen = listen or unwatched
-        self.seconds: dict[str, float] = {}
+    listen: Listener | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Run a stage, which may come in several parts."""
         start = time.perf_counter()
-        with self.listen(name), phase(PLAIN.get(name, name.capitalize())):
+        with (self.listen or unwatched)(name), phase(PLAIN.get(name, name.capitalize())):
             yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 

@@ -57,8 +57,8 @@ def _described(cls: Any, shared: dict[str, Any]) -> dict[str, Any]:
         "class": cls.__name__,
         "summary": (inspect.getdoc(cls) or "").splitlines()[0],
         "parameters": own,
-        "cost": cls.cost,
-        "reference": cls.reference,
+        "cost": cls._cost,
+        "reference": cls._reference,
     }
 
 

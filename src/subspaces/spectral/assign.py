@@ -1,4 +1,4 @@
-"""k-means with many starts, where later starts learn from earlier ones."""
+"""Assign labels to the rows of an embedding: k-means whose later starts learn from earlier ones, QR, discretisation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
+from sklearn.cluster._spectral import discretize
 
+from subspaces.utils.decompositions import svd
 from subspaces.utils.process import one_thread
 from subspaces.utils.types import Array, Labels
 
@@ -26,6 +28,48 @@ _GRID = 2.0**11
 """Rows and centres of the starts are multiples of 1/2048 and no longer than 1: then every product and distance is a
 multiple of 2⁻²² below 4 and exact in single precision, whatever the order of the terms. So all processors go the same
 way, with any number of threads."""
+
+
+def cut_embedding(
+    Y: Array, n_clusters: int, *, method: str = "kmeans", n_init: int = 20, init: str = "k-means++", seed: int = 0
+) -> Labels:
+    """Assign labels to the rows of a spectral embedding.
+
+    Parameters
+    ----------
+    Y : array of shape (n, k), rows scaled to unit length
+    method : ``"kmeans"`` (best of `n_init` starts, :func:`subspaces.spectral.assign.kmeans`), ``"cluster_qr"``
+        (pivoted QR, no randomness) or ``"discretize"`` (rotation towards indicator vectors)
+    init : ``"k-means++"``; ``"random"`` samples as the authors' program: independent starts, it needs hundreds
+    """
+    if n_clusters == 1:
+        return np.zeros(Y.shape[0], dtype=np.intp)
+    if method == "kmeans" or Y.shape[1] != n_clusters:  # the other two make one cluster per column
+        if init == "k-means++":
+            return kmeans(Y, n_clusters, n_init=n_init, seed=seed)
+        return lloyd(Y, n_clusters, init=init, n_init=n_init, seed=seed)
+    if method == "cluster_qr":
+        return cut_by_qr(Y)
+    return np.asarray(discretize(Y, random_state=seed), dtype=np.intp)
+
+
+def cut_by_qr(Y: Array) -> Labels:
+    """Make one cluster per column of Y by pivoted QR (Damle, Minden, Ying 2019); rounding does not choose the pivots.
+
+    All rows have length 1, so all are equally good as the first pivot: LAPACK takes the one that the last digit of the
+    norms favours, and labels then differ between one thread and two. Of rows equal up to rounding the first is taken
+    here.
+    """
+    rest, pivots, tolerance = Y.astype(np.float64), [], float(np.sqrt(np.finfo(Y.dtype).eps))
+    for _ in range(Y.shape[1]):
+        lengths = np.einsum("ij,ij->i", rest, rest)
+        pivot = int(np.argmax(lengths >= (1 - tolerance) * lengths.max()))
+        pivots.append(pivot)
+        direction = rest[pivot] / (np.sqrt(lengths[pivot]) or 1)
+        rest -= np.outer(rest @ direction, direction)
+    left, _, right = svd(Y[pivots].T.astype(np.float64))
+    labels: Labels = np.abs(Y @ (left @ right)).argmax(axis=1)
+    return labels
 
 
 def kmeans(Y: Array, n_clusters: int, *, n_init: int, seed: int) -> Labels:
