@@ -286,20 +286,19 @@ class SubspaceClustering(GraphClusterer):
     def _answered(self, told: list[Answer]) -> Change:
         """Follow these answers, and no others."""
         before, n_before = self.labels_, self.n_clusters_
-        points = self._kept_points() if self.selection_ is not None and told != self.answers_ else None
         changed = {answer for answer in {*told} ^ {*self.answers_} if answer[2] is not None}
-        self.answers_ = told
-        hints = self._told()
-        if points is not None and changed:
-            if len(hints.rows):
+        if changed and self.selection_ is not None:
+            points = self._kept_points()
+            self.answers_ = told
+            if len(self._told().rows):
                 self._follow(points)
                 self._settle()
             else:  # all is taken back
                 self._labels_given = False
                 self._fit(points, (self._chosen_by(self.selection_), self.selection_))
-                self.answers_ = told
+        self.answers_ = told
         against = [(i, j) for i, j, same in told if same is not None and (self.labels_[i] == self.labels_[j]) != same]
-        return Change(n_before, self.n_clusters_, n_moved(before, self.labels_), contradictions(hints), against)
+        return Change(n_before, self.n_clusters_, n_moved(before, self.labels_), contradictions(self._told()), against)
 
     def _told(self) -> Hints:
         return self._hints.and_answers(self.answers_)

@@ -20,7 +20,7 @@ do not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ from subspaces.utils.blocks import map_blocks
 from subspaces.utils.process import one_thread, quiet, warn_caller
 from subspaces.utils.progress import phase
 from subspaces.utils.spelling import counted
+from subspaces.utils.ties import first_largest
 from subspaces.utils.types import Array, Labels, Sparse
 
 SURE = 0.9
@@ -47,12 +48,12 @@ _MOST = 125  # clusters of a partition in the pool, if no more classes are named
 _LEAST_POINTS = 4
 _EXACT = 12  # numbers of clusters up to which each is in the pool; above in steps of 10 %
 _PRIOR, _AUTOMATIC, _AWAY = 2.0, 5.0, 0.3  # weights of the prior, of the automatic answer, of the number in the prior
-_MOST_LINKED = 200  # linked samples among which what follows from pairs is looked at
-_OWN, _SPREAD, _STEPS = 0.1, 0.8, 30  # weight of a sample's cluster; share that comes from neighbours; steps
+_OF_PAIR = 0.7  # what an error about pairs, of two samples, counts beside one about a label
+_MOST_LINKED = 200  # linked samples that are looked at: their pairs in a thousand partitions take 40 MB
+_OWN, _SPREAD, _STEPS = 0.03, 0.8, 30  # weight of a sample's cluster; share that comes from neighbours; steps
 _TESTED, _GRAPHS, _STAY = 50, 8, 0.05  # labels left out in turn; graphs that classes spread on; bonus of what stays
 _FRESH = 3  # samples that nothing is known of, among which a question chooses
 _TINY = 1e-4  # a partition of less weight than this share of the best has no say in questions
-_SETTLED = 0.02  # a probability this near to 0 or 1 is not asked about
 
 # ------------------------------------------------------------------------------------------------ what is told
 
@@ -260,6 +261,7 @@ class Pool:
     of_graph : which graph each is of
     prior : of each, the larger the better
     automatic : which is the answer of the search
+    found_again : share of the known labels that each way to carry them finds, as far as it was tried
     place : array of shape (n,), of every sample of the data the searched one that it is or equals, −1 where none
     """
 
@@ -269,12 +271,7 @@ class Pool:
     prior: Array
     automatic: int
     place: Labels
-
-    @property
-    def sizes(self) -> Labels:
-        """Return the number of clusters of every partition."""
-        sizes: Labels = self.partitions.max(axis=1) + 1
-        return sizes
+    found_again: dict[tuple[int, int, float], float] = field(default_factory=dict)
 
     @property
     def order(self) -> Labels:
@@ -285,20 +282,17 @@ class Pool:
         """Return which of these rows the search looked at."""
         return rows[self.place[rows] >= 0]
 
-    def posterior(self, hints: Hints) -> Array:
+    def posterior(self, hints: Hints, of_pair: float = _OF_PAIR) -> Array:
         """Return the logarithm of the probability of every partition, up to a constant."""
         errors = np.zeros(len(self.partitions))
-        known, linked = self.at(hints.known), self.at(hints.linked)
+        known = self.at(hints.known)
         if len(known):
             errors += [_misnamed(labels, hints.codes[known]) for labels in self.partitions[:, self.place[known]]]
-        if len(linked) > _MOST_LINKED:
-            ends = self.place[np.concatenate([hints.must, hints.cannot])]
-            i, j = ends[(ends >= 0).all(axis=1)].T
-            same = np.arange(len(ends))[(ends >= 0).all(axis=1)] < len(hints.must)
-            errors += [((labels[i] == labels[j]) != same).sum() for labels in self.partitions]
-        elif len(linked):
+        linked = self.at(hints.linked)
+        linked = linked[np.argsort(self.place[linked], kind="stable")][:_MOST_LINKED]
+        if len(linked):
             own, relation = hints.relations(linked)
-            errors += _least_left_out(self.partitions[:, self.place[linked]], relation[own][:, own])
+            errors += of_pair * _least_left_out(self.partitions[:, self.place[linked]], relation[own][:, own])
         return self.prior - np.log(SURE / (1 - SURE)) * errors
 
 
@@ -415,21 +409,24 @@ def following(pool: Pool, hints: Hints, log: Array, classes_suffice: bool) -> Fo
     log : posterior of the pool
     classes_suffice : whether there may be no clusters beside those that are named
     """
-    best = int(log.argmax())
+    best = int(first_largest(log))
     labels, graphs = pool.partitions[best], pool.graphs
     known = pool.at(hints.known)
     if not len(known):
         return Following(labels, graphs[pool.of_graph[best]], np.inf)
     codes = np.full(len(labels), -1, dtype=np.intp)
     codes[pool.place[known]] = hints.codes[known]
-    ways = [Following(labels, graphs[pool.of_graph[best]], _OWN)]
+    ways = [(best, int(pool.of_graph[best]), _OWN)]
     if best == pool.automatic:
-        ways.insert(0, ways[0]._replace(own=np.inf))
+        ways.insert(0, (best, ways[0][1], np.inf))
     if classes_suffice:
         first = np.unique(pool.of_graph[np.argsort(-log, kind="stable")], return_index=True)
-        ways += [Following(np.zeros_like(labels), graphs[g], 0.0) for g in first[0][np.argsort(first[1])][:_GRAPHS]]
-    found = [_found_again(way, codes) + _STAY * (way.own == np.inf) for way in ways]
-    return ways[int(np.argmax(found))]
+        ways += [(-1, g, 0.0) for g in first[0][np.argsort(first[1])][:_GRAPHS].tolist()]
+    options = [Following(labels if row >= 0 else np.zeros_like(labels), graphs[g], own) for row, g, own in ways]
+    for key, option in zip(ways, options, strict=True):
+        if key not in pool.found_again:
+            pool.found_again[key] = _found_again(option, codes) + _STAY * (option.own == np.inf)
+    return options[int(first_largest(np.array([pool.found_again[key] for key in ways])))]
 
 
 def _found_again(way: Following, codes: Labels) -> float:
@@ -558,11 +555,9 @@ class Change(NamedTuple):
     not_followed: list[tuple[int, int]]  # answers that the clusters do not follow
 
     def __str__(self) -> str:
-        groups = (
-            f"{counted(self.after, 'group')}, as before"
-            if self.before == self.after
-            else (f"{self.before} groups became {self.after}")
-        )
+        groups = f"{self.before} groups became {self.after}"
+        if self.before == self.after:
+            groups = f"{counted(self.after, 'group')}, as before"
         parts = [f"{groups}; {counted(self.n_moved, 'item')} moved"]
         if self.contradictions:
             parts.append(f"answers that contradict others: {', '.join(map(str, self.contradictions))}")
@@ -578,7 +573,7 @@ def questions(pool: Pool, hints: Hints, n: int, asked: Sequence[Answer] = ()) ->
     ----------
     asked : what was answered before, and is not asked again
     """
-    log = pool.posterior(hints)
+    log = pool.posterior(hints, of_pair=1.0)  # whom to believe is decided later, by all answers
     weight = np.exp(log - log.max())
     kept = np.flatnonzero(weight > _TINY)
     partitions, weight = pool.partitions[kept], weight[kept] / weight[kept].sum()
@@ -592,7 +587,7 @@ def questions(pool: Pool, hints: Hints, n: int, asked: Sequence[Answer] = ()) ->
     i, j = np.array(pairs).T
     same = partitions[:, i] == partitions[:, j]
     probability = weight @ same
-    free = np.abs(probability - 0.5) < 0.5 - _SETTLED
+    free = np.abs(probability - 0.5) < 0.5 - _TINY
     found: list[Question] = []
     signature = np.zeros(len(kept), dtype=np.intp)  # partitions that the questions so far do not tell apart
     while free.any() and len(found) < n:
@@ -609,8 +604,7 @@ def questions(pool: Pool, hints: Hints, n: int, asked: Sequence[Answer] = ()) ->
 
 def _entropy(groups: Labels, weight: Array) -> float:
     share = np.bincount(groups, weight)
-    share = share[share > 0]
-    return float(-(share * np.log(share)).sum())
+    return float(-(share * np.log(np.where(share > 0, share, 1))).sum())
 
 
 def _worth_asking(pool: Pool, hints: Hints, n: int) -> list[tuple[int, int]]:
