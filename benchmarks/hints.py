@@ -39,9 +39,9 @@ from subspaces.utils.ordering import hash_rows
 HERE = Path(__file__).resolve()
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", HERE.parents[2] / "shared" / "data"))
 IMAGES = ("yaleb_32x32", "coil20_32x32", "coil100_32x32", "orl_32x32", "usps_9298", "mnist_train")
-LABELS, ANSWERS, WRONG = (10, 20, 40, 80), (5, 10, 20, 40), 0.1
+LABELS, ANSWERS, WRONG = (10, 20, 40, 80), (5, 10, 20), 0.1
 RIVALS = {"spreading": "LabelSpreading", "training": "self-training", "pck": "PCK-means"}
-TABLES, SHAPES = 10, 8
+TABLES, SHAPES = 10, 6
 
 
 def sets(most: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:

@@ -177,3 +177,62 @@ def test_a_told_model_is_saved_and_loaded(nested, tmp_path):
     assert loaded.verdict_ == model.verdict_
     assert loaded.class_names_ == model.class_names_
     assert np.array_equal(loaded.predict(X), model.labels_)
+
+
+def test_answers_are_corrected_and_taken_back(nested, fitted):
+    """The last answer about a pair counts; with all taken back, everything is as it was, and may be asked again."""
+    y = nested[1] // 3
+    model = pickle.loads(pickle.dumps(fitted))
+    asked = []
+    for _ in range(8):
+        asked += [(i, j) for i, j, _ in model.questions(1)]
+        model.answer([(*asked[-1], bool(y[asked[-1][0]] == y[asked[-1][1]]))])
+    told, (i, j) = model.labels_, asked[0]
+    assert not np.array_equal(told, fitted.labels_)
+    model.answer([(j, i, bool(y[i] != y[j]))])
+    assert len(model.answers_) == len(asked)
+    model.answer([(i, j, bool(y[i] == y[j]))])
+    assert np.array_equal(model.labels_, told)
+    model.forget(asked[1:])
+    assert model.answers_ == [(i, j, bool(y[i] == y[j]))]
+    change = model.forget()
+    assert change.after == fitted.n_clusters_
+    assert np.array_equal(model.labels_, fitted.labels_)
+    assert model.verdict_ == fitted.verdict_
+    assert model.questions(1)[0][:2] == asked[0]
+    with pytest.raises(ValueError, match="nothing was answered about"):
+        model.forget([(0, 1)])
+
+
+def test_an_answer_moves_its_samples(nested, fitted):
+    """One answer against all partitions moves one sample, and what others outvote moves none."""
+    fine = nested[1]
+    a, b = (int(np.flatnonzero(fine == k)[0]) for k in (0, 3))
+    model = pickle.loads(pickle.dumps(fitted))
+    assert model.answer([(a, b, True)]).n_moved == 1
+    assert model.labels_[a] == model.labels_[b]
+    more = [(r, int(o), True) for r in (a, b) for o in np.flatnonzero(fine == fine[r])[1:4]]
+    change = model.answer(more)
+    assert change.not_followed == [(a, b)]
+    assert np.array_equal(model.labels_, fitted.labels_)
+
+
+def test_labels_of_no_clusters_leave_the_answer(rng):
+    """One cloud with names drawn at random stays one group beside the known samples of the rarer class."""
+    X = rng.normal(size=(150, 5))
+    y = np.full(150, -1)
+    y[:12] = [0] * 9 + [1] * 3
+    open_ = SubspaceClustering(effort="fast").fit(X)
+    assert open_.n_clusters_ == 1
+    assert np.bincount(SubspaceClustering(effort="fast").fit(X, y).labels_).max() >= 140
+
+
+def test_classes_that_are_no_clusters_are_learned(rng):
+    """Two halves of one curve: no partition of few groups has them, their labels spread along it."""
+    t = np.sort(rng.uniform(size=300))
+    X = np.column_stack([np.cos(5 * t), np.sin(5 * t), t])
+    y, rows = (t > 0.35).astype(int), rng.choice(300, 60, replace=False)
+    model = SubspaceClustering(effort="fast").fit(X, told(y, rows))
+    rest = np.setdiff1d(np.arange(300), rows)
+    named = [model.class_names_.get(c, "") for c in model.labels_[rest].tolist()]
+    assert np.mean(np.array(named) == [f"kind {c}" for c in y[rest]]) > 0.95

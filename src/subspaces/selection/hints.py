@@ -282,17 +282,21 @@ class Pool:
         """Return which of these rows the search looked at."""
         return rows[self.place[rows] >= 0]
 
-    def posterior(self, hints: Hints, of_pair: float = _OF_PAIR) -> Array:
-        """Return the logarithm of the probability of every partition, up to a constant."""
+    def posterior(self, hints: Hints, one_by_one: bool = False) -> Array:
+        """Return the logarithm of the probability of every partition, up to a constant; or with each pair by itself."""
         errors = np.zeros(len(self.partitions))
         known = self.at(hints.known)
         if len(known):
             errors += [_misnamed(labels, hints.codes[known]) for labels in self.partitions[:, self.place[known]]]
         linked = self.at(hints.linked)
         linked = linked[np.argsort(self.place[linked], kind="stable")][:_MOST_LINKED]
-        if len(linked):
+        if one_by_one:
+            ends = self.place[np.concatenate([hints.must, hints.cannot])]
+            same = self.partitions[:, ends[:, 0]] == self.partitions[:, ends[:, 1]]
+            errors += (same != (np.arange(len(ends)) < len(hints.must))).sum(axis=1, where=(ends >= 0).all(axis=1))
+        elif len(linked):
             own, relation = hints.relations(linked)
-            errors += of_pair * _least_left_out(self.partitions[:, self.place[linked]], relation[own][:, own])
+            errors += _OF_PAIR * _least_left_out(self.partitions[:, self.place[linked]], relation[own][:, own])
         return self.prior - np.log(SURE / (1 - SURE)) * errors
 
 
@@ -573,7 +577,7 @@ def questions(pool: Pool, hints: Hints, n: int, asked: Sequence[Answer] = ()) ->
     ----------
     asked : what was answered before, and is not asked again
     """
-    log = pool.posterior(hints, of_pair=1.0)  # whom to believe is decided later, by all answers
+    log = pool.posterior(hints, one_by_one=True)
     weight = np.exp(log - log.max())
     kept = np.flatnonzero(weight > _TINY)
     partitions, weight = pool.partitions[kept], weight[kept] / weight[kept].sum()
