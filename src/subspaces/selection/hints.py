@@ -1,20 +1,16 @@
 """A few known labels, or answers about pairs: what is not in the data, and how it decides.
 
-1. *Pool.* The graphs of all settings are cut into a spread of numbers of clusters, by modularity and by ties: about a
-   thousand partitions, beside those of the search.
-2. *Prior.* What the search thinks of each: agreement with the others of the same number, the score of its setting, and
-   the distance from the natural number. The automatic answer is worth two hints more.
-3. *Evidence.* A partition errs in as many samples as must be left out until the hints hold: with known labels, those
-   outside the best pairing of clusters and classes, one to one. So a class in many pieces is as wrong as a piece of
-   many classes. Each such sample costs log 9: one hint in ten is wrong (:data:`SURE`).
-4. *Carrying.* Labels spread along a graph (Zhou et al. 2004, local and global consistency), each sample beginning with
-   the known labels of its cluster, or without clusters, or not at all: what finds known labels again that are left out
-   one by one. Pairs move single samples.
+1. *Pool.* The graphs of all settings are cut into a spread of numbers of clusters, by modularity and by ties.
+2. *Prior.* Agreement with the others of the same number, the score of the setting, and the distance from the natural
+   number. The automatic answer is worth two hints more.
+3. *Evidence.* Each sample that must be left out until the hints hold costs log 9; of known labels, those outside the
+   best pairing of clusters and classes: a class in many pieces is as wrong as a piece of many classes.
+4. *Carrying.* Labels spread along a graph (Zhou et al. 2004), each sample beginning with the known labels of its
+   cluster, or without clusters, or not at all: what finds known labels again that are left out one by one.
 
-Questions compare a sample, in an order drawn at random, with one of each group that is known so far, so that answers
-soon are labels (active learning by neighbourhoods, Basu et al. 2004); first comes what the partitions that fit are
-most divided about. Samples at random say what share of the data a partition gets right; typical ones of many clusters
-do not.
+Questions compare samples, drawn at random, with one of each group that is known so far, so that answers soon are labels
+(active learning by neighbourhoods, Basu et al. 2004). What share of the data a partition gets right is seen by samples
+at random; typical ones of many clusters do not say it.
 """
 
 from __future__ import annotations
