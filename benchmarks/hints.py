@@ -247,7 +247,7 @@ def _plot(kept: list[dict], file: str) -> None:
         )
         axis.set(xlabel=f"known {kind}" if kind == "labels" else "answers")
         axis.legend(fontsize=7)
-    axes[0].set_ylabel("accuracy on the other samples, %, mean of the sets")
+    axes[0].set_ylabel("accuracy on the other samples, %")
     figure.savefig(file, dpi=110)
 
 
