@@ -92,15 +92,13 @@ def test_answers_choose_the_level(nested, fitted, level):
     fine = nested[1]
     y = fine // level
     model = pickle.loads(pickle.dumps(fitted))  # the search is made again: it is not saved
-    for _ in range(6):
-        asked = model.questions(2)
-        model.answer([(i, j, bool(y[i] == y[j])) for i, j, _ in asked])
+    for _ in range(12):  # the next question depends on the answer, and none is left where all that fits agrees
+        model.answer([(i, j, bool(y[i] == y[j])) for i, j, _ in model.questions(1)])
     if level == 1:
         assert as_found(model.labels_, y)
     else:
         assert adjusted_rand_score(y, model.labels_) - adjusted_rand_score(y, fitted.labels_) > 0.1
-    assert len(model.answers_) == 12
-    assert f"12 answers: {model.n_clusters_} groups fit them best" in model.verdict_
+    assert f"{len(model.answers_)} answers: {model.n_clusters_} groups fit them best" in model.verdict_
 
 
 def test_doubt_changes_nothing_and_is_not_asked_again(nested, fitted):
@@ -177,3 +175,63 @@ def test_a_told_model_is_saved_and_loaded(nested, tmp_path):
     assert loaded.verdict_ == model.verdict_
     assert loaded.class_names_ == model.class_names_
     assert np.array_equal(loaded.predict(X), model.labels_)
+
+
+def test_answers_are_corrected_and_taken_back(nested, fitted):
+    """The last answer about a pair counts; with all taken back, everything is as it was, and may be asked again."""
+    y = nested[1] // 3
+    model = pickle.loads(pickle.dumps(fitted))
+    asked = []
+    for _ in range(8):
+        asked += [(i, j) for i, j, _ in model.questions(1)]
+        model.answer([(*asked[-1], bool(y[asked[-1][0]] == y[asked[-1][1]]))])
+    told, (i, j) = model.labels_, asked[0]
+    assert not np.array_equal(told, fitted.labels_)
+    model.answer([(j, i, bool(y[i] != y[j]))])
+    assert len(model.answers_) == len(asked)
+    model.answer([(i, j, bool(y[i] == y[j]))])
+    assert np.array_equal(model.labels_, told)
+    model.forget(asked[1:])
+    assert model.answers_ == [(i, j, bool(y[i] == y[j]))]
+    change = model.forget()
+    assert change.after == fitted.n_clusters_
+    assert np.array_equal(model.labels_, fitted.labels_)
+    assert model.verdict_ == fitted.verdict_
+    assert model.questions(1)[0][:2] == asked[0]
+    with pytest.raises(ValueError, match="nothing was answered about"):
+        model.forget([(0, 1)])
+
+
+def test_an_answer_moves_its_samples(nested, fitted):
+    """One answer against all partitions moves one sample, and against two known labels none."""
+    fine = nested[1]
+    a, b = (int(np.flatnonzero(fine == k)[0]) for k in (0, 3))
+    model = pickle.loads(pickle.dumps(fitted))
+    assert model.answer([(a, b, True)]).n_moved == 1
+    assert model.labels_[a] == model.labels_[b]
+    rows = np.arange(0, 180, 5)
+    model = SubspaceClustering(effort="fast").fit(nested[0], told(fine, rows))
+    change = model.answer([(a, b, True)])
+    assert change.n_moved == 0
+    assert change.not_followed == [(a, b)]
+
+
+def test_labels_of_no_clusters_leave_the_answer(rng):
+    """One cloud with names drawn at random stays one group beside the known samples of the rarer class."""
+    X = rng.normal(size=(150, 5))
+    y = np.full(150, -1)
+    y[:12] = [0] * 9 + [1] * 3
+    open_ = SubspaceClustering(effort="fast").fit(X)
+    assert open_.n_clusters_ == 1
+    assert np.bincount(SubspaceClustering(effort="fast").fit(X, y).labels_).max() >= 140
+
+
+def test_classes_that_are_no_clusters_are_learned(rng):
+    """Two halves of one curve: no partition of few groups has them, their labels spread along it."""
+    t = np.sort(rng.uniform(size=300))
+    X = np.column_stack([np.cos(5 * t), np.sin(5 * t), t])
+    y, rows = (t > 0.35).astype(int), rng.choice(300, 60, replace=False)
+    model = SubspaceClustering(effort="fast").fit(X, told(y, rows))
+    rest = np.setdiff1d(np.arange(300), rows)
+    named = [model.class_names_.get(c, "") for c in model.labels_[rest].tolist()]
+    assert np.mean(np.array(named) == [f"kind {c}" for c in y[rest]]) > 0.95

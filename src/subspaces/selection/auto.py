@@ -32,6 +32,7 @@ from subspaces.selection.hints import (
     Question,
     carried,
     contradictions,
+    following,
     n_moved,
     no_hints,
     pool_of,
@@ -39,7 +40,7 @@ from subspaces.selection.hints import (
     read_answers,
     read_hints,
     said,
-    with_own_cuts,
+    with_answers,
 )
 from subspaces.selection.result import Selection, verdict
 from subspaces.selection.search import choose
@@ -254,16 +255,15 @@ class SubspaceClustering(GraphClusterer):
         check_is_fitted(self, "labels_")
         if self.selection_ is None:
             return []
-        hints = self._hints.and_answers(self.answers_)
-        return questions(self._pool_of(self._kept_points()), hints, n, self.answers_)
+        return questions(self._pool_of(self._kept_points()), self._told(), n, self.answers_)
 
     def answer(self, answers: Sequence[tuple[int, int, bool | None]]) -> Change:
         """Choose among the partitions of the search again by answers about pairs, with all answers before.
 
         Parameters
         ----------
-        answers : (i, j, answer) for each pair of row numbers: True for one group, False for two, None for unknown.
-            One in ten may be wrong
+        answers : (i, j, answer) for each pair of row numbers: True for one group, False for two, None for unknown. Of
+            a pair that was answered before, the last answer counts. One in ten may be wrong
 
         Returns
         -------
@@ -271,36 +271,56 @@ class SubspaceClustering(GraphClusterer):
             What it changed, and answers that contradict each other.
         """
         check_is_fitted(self, "labels_")
-        checked = read_answers(answers, len(self.labels_))
+        return self._answered(with_answers(self.answers_, read_answers(answers, len(self.labels_))))
+
+    def forget(self, pairs: Sequence[tuple[int, int]] | None = None) -> Change:
+        """Take back what was answered, about all pairs or these; they may be asked again.
+
+        Parameters
+        ----------
+        pairs : (i, j) as in ``answers_``
+        """
+        check_is_fitted(self, "labels_")
+        gone = {frozenset(pair) for pair in ([answer[:2] for answer in self.answers_] if pairs is None else pairs)}
+        if unknown := gone - {frozenset(answer[:2]) for answer in self.answers_}:
+            raise ValueError(f"pairs must be of answers_; nothing was answered about {tuple(unknown.pop())}.")
+        return self._answered([answer for answer in self.answers_ if frozenset(answer[:2]) not in gone])
+
+    def _answered(self, told: list[Answer]) -> Change:
+        """Follow these answers, and no others."""
         before, n_before = self.labels_, self.n_clusters_
-        told = [*self.answers_, *checked]
-        if self.selection_ is not None and any(same is not None for *_, same in told):
+        changed = {answer for answer in {*told} ^ {*self.answers_} if answer[2] is not None}
+        if changed and self.selection_ is not None:
             points = self._kept_points()
             self.answers_ = told
-            self._follow(points)
-            self._settle()
+            if len(self._told().rows):
+                self._follow(points)
+                self._settle()
+            else:  # all is taken back
+                self._labels_given = False
+                self._fit(points, (self._chosen_by(self.selection_), self.selection_))
         self.answers_ = told
         against = [(i, j) for i, j, same in told if same is not None and (self.labels_[i] == self.labels_[j]) != same]
-        return Change(n_before, self.n_clusters_, n_moved(before, self.labels_), contradictions(told), against)
+        return Change(n_before, self.n_clusters_, n_moved(before, self.labels_), contradictions(self._told()), against)
+
+    def _told(self) -> Hints:
+        return self._hints.and_answers(self.answers_)
 
     def _follow(self, X: Data) -> None:
-        """Take the partition that fits the hints best, and carry what is known along its graph."""
-        pool, hints = self._pool_of(X), self._hints.and_answers(self.answers_)
-        best = int(pool.posterior(hints).argmax())
-        if not self.answers_ and self.n_clusters is None:
-            self._pool = pool = with_own_cuts(pool, int(pool.sizes[best]))
-            best = int(pool.posterior(hints).argmax())
-        graph, labels = pool.graphs[pool.of_graph[best]], pool.partitions[best]
-        setting = {**asdict(graph.setting), "n_clusters": int(pool.sizes[best]), "assign_labels": "modularity"}
+        """Take what fits the hints best, and carry what is known along its graph."""
+        pool, hints = self._pool_of(X), self._told()
+        classes_suffice = self.n_clusters in (None, len(hints.names))
+        labels, graph, own = following(pool, hints, pool.posterior(hints), classes_suffice)
+        n_clusters = max(int(labels.max()) + 1, len(hints.names))
+        setting = {**asdict(graph.setting), "n_clusters": n_clusters, "assign_labels": "modularity"}
         setting = {name: value for name, value in setting.items() if name not in ("graph", "graph_params")}
         self.estimator_ = self._method({**setting, **graph.setting.own_graph()})
         is_whole = bool((pool.place >= 0).all())
         with quiet():
             plan, cache = (graph.plan, graph.cache) if is_whole else (self.estimator_._plan(X), None)
             found = run(plan, X, cache=cache, until="graph")
-        labels, self.class_names_ = carried(
-            found.graph.W, np.where(pool.place >= 0, labels[pool.place], -1), self._hints
-        )
+        there = np.where(pool.place >= 0, labels[pool.place], -1)
+        labels, self.class_names_ = carried(found.graph.W, there, hints, own)
         for name in MADE_AGAIN:
             self.__dict__.pop(name, None)
         self._keep(replace(found, labels=labels), X)
@@ -400,7 +420,12 @@ class SubspaceClustering(GraphClusterer):
         if include is not None:
             self._kept = selection
             selection = replace(selection, kept=None)
-        return self._method({"n_clusters": n_clusters, **given, **selection.parameters}), selection
+        return self._chosen_by(selection), selection
+
+    def _chosen_by(self, selection: Selection) -> KTRR | SC:
+        """Return the method that won a search."""
+        given = {name: getattr(self, name) for name in _PLAIN}
+        return self._method({"n_clusters": self.n_clusters or AUTO, **given, **selection.parameters})
 
     def _method(self, chosen: dict[str, Any]) -> KTRR | SC:
         """Return the estimator with these parameters."""

@@ -1,23 +1,22 @@
 """A few known labels, or answers about pairs: what is not in the data, and how it decides.
 
-1. *Pool.* The graphs of all settings are cut into a spread of numbers of clusters, by modularity and by ties: about a
-   thousand partitions, beside those of the search.
-2. *Prior.* What the search thinks of each: agreement with the others of the same number, the score of its setting, and
-   the distance from the natural number. The automatic answer has a little more.
-3. *Evidence.* A hint that a partition does not follow costs log 9: one in ten is wrong (:data:`SURE`). Of m known
-   labels all m (m − 1) / 2 pairs are hints, which count as m − 1.
-4. *Carrying.* The graph that was cut spreads the known labels (Zhou et al. 2004, local and global consistency): each
-   sample starts, weakly, with the known labels of its cluster; known samples keep theirs.
+1. *Pool.* The graphs of all settings are cut into a spread of numbers of clusters, by modularity and by ties.
+2. *Prior.* Agreement with the others of the same number, the score of the setting, and the distance from the natural
+   number. The automatic answer is worth two hints more.
+3. *Evidence.* Each sample that must be left out until the hints hold costs log 9; of known labels, those outside the
+   best pairing of clusters and classes: a class in many pieces is as wrong as a piece of many classes.
+4. *Carrying.* Labels spread along a graph (Zhou et al. 2004), each sample beginning with the known labels of its
+   cluster, or without clusters, or not at all: what finds known labels again that are left out one by one.
 
-Questions are about typical samples, of two neighbouring clusters or of two parts of one, for many numbers of clusters;
-those come first that leave the least doubt among the partitions of the pool (COBS, Van Craenendonck and Blockeel 2017,
-selects among clusterings by pairs as well).
+Questions compare samples, drawn at random, with one of each group that is known so far, so that answers soon are labels
+(active learning by neighbourhoods, Basu et al. 2004). What share of the data a partition gets right is seen by samples
+at random; typical ones of many clusters do not say it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from scipy.sparse.csgraph import connected_components
 
 from subspaces.selection.count import ABOVE, BELOW, Cuts, cuts_of
 from subspaces.selection.criteria import support
-from subspaces.selection.graphs import Candidate, cut
+from subspaces.selection.graphs import Candidate
 from subspaces.selection.result import Selection
 from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.hierarchy import FINE
@@ -36,6 +35,7 @@ from subspaces.utils.ordering import in_order
 from subspaces.utils.process import one_thread, quiet, warn_caller
 from subspaces.utils.progress import phase
 from subspaces.utils.spelling import counted
+from subspaces.utils.ties import first_largest
 from subspaces.utils.types import Array, Labels, Sparse
 
 SURE = 0.9
@@ -44,9 +44,12 @@ SURE = 0.9
 _MOST = 125  # clusters of a partition in the pool, if no more classes are named
 _LEAST_POINTS = 4
 _EXACT = 12  # numbers of clusters up to which each is in the pool; above in steps of 10 %
-_PRIOR, _AUTOMATIC, _AWAY = 5.0, 0.1, 0.3  # weights of the prior, of the automatic answer, and of the number in it
-_OWN, _SPREAD, _STEPS = 0.1, 0.8, 30  # weight of a sample's cluster; share that comes from neighbours; steps
-_LEVELS = 12  # partitions of other numbers of clusters that questions are about
+_PRIOR, _AUTOMATIC, _AWAY = 2.0, 5.0, 0.3  # weights of the prior, of the automatic answer, of the number in the prior
+_OF_PAIR = 0.7  # what an error about pairs, of two samples, counts beside one about a label
+_MOST_LINKED = 200  # linked samples that are looked at: their pairs in a thousand partitions take 40 MB
+_OWN, _SPREAD, _STEPS = 0.03, 0.8, 30  # weight of a sample's cluster; share that comes from neighbours; steps
+_TESTED, _GRAPHS, _STAY = 50, 8, 0.05  # labels left out in turn; graphs that classes spread on; bonus of what stays
+_FRESH = 3  # samples that nothing is known of, among which a question chooses
 _TINY = 1e-4  # a partition of less weight than this share of the best has no say in questions
 
 # ------------------------------------------------------------------------------------------------ what is told
@@ -66,30 +69,44 @@ class Hints(NamedTuple):
         return np.flatnonzero(self.codes >= 0)
 
     @property
+    def linked(self) -> Labels:
+        """Return the samples of the pairs."""
+        return np.unique(np.concatenate([self.must, self.cannot]))
+
+    @property
     def rows(self) -> Labels:
         """Return all samples that something is known of."""
-        return np.unique(np.concatenate([self.known, self.must.ravel(), self.cannot.ravel()]))
+        return np.union1d(self.known, self.linked)
 
     @property
     def n_links(self) -> int:
         """Return the number of pairs."""
         return len(self.must) + len(self.cannot)
 
-    def pairs(self) -> tuple[Labels, Labels, Array, Array]:
-        """Return samples i and j, whether they belong together, and the weight of each such hint."""
-        known = self.known
-        a, b = np.triu_indices(len(known), 1)
-        i, j = known[a], known[b]
-        links = np.concatenate([self.must, self.cannot])
-        same = np.concatenate([self.codes[i] == self.codes[j], np.arange(len(links)) < len(self.must)])
-        weight = np.concatenate([np.full(len(i), 2 / max(len(known), 1)), np.ones(len(links))])
-        return np.concatenate([i, links[:, 0]]), np.concatenate([j, links[:, 1]]), same, weight
-
-    def together(self) -> Labels:
-        """Return the group of every sample, all that must be together in one."""
+    def together(self, by_class: bool = False) -> Labels:
+        """Return the group of every sample, all that must be together in one; also samples of one class."""
         i, j = self.must.T
+        if by_class and len(self.known):
+            first = np.unique(self.codes[self.known], return_index=True)[1]
+            i = np.concatenate([i, self.known])
+            j = np.concatenate([j, self.known[first][self.codes[self.known]]])
         edges = sparse.csr_array((np.ones(len(i)), (i, j)), shape=(len(self.codes),) * 2)
         return np.asarray(connected_components(edges, directed=False)[1])
+
+    def relations(self, rows: Labels) -> tuple[Labels, Array]:
+        """Return the group of each of these samples, and of every two groups 1 (the same), −1 (apart) or 0 (open)."""
+        group = self.together(by_class=True)
+        groups, own = np.unique(group[rows], return_inverse=True)
+        named = np.full(int(group.max()) + 1, -1, dtype=np.intp)
+        named[group[self.known]] = self.codes[self.known]
+        names = named[groups]
+        relation = -((names[:, np.newaxis] >= 0) & (names >= 0)).astype(np.float64)
+        i, j = group[self.cannot].T
+        inside = np.isin(i, groups) & np.isin(j, groups)
+        i, j = np.searchsorted(groups, i[inside]), np.searchsorted(groups, j[inside])
+        relation[i, j] = relation[j, i] = -1
+        np.fill_diagonal(relation, 1)  # also where answers contradict each other
+        return own, relation
 
     def and_answers(self, answers: Sequence[Answer]) -> Hints:
         """Return the same with answers, of which those of doubt say nothing."""
@@ -197,6 +214,15 @@ def read_answers(answers: Any, n: int) -> list[Answer]:
     return found
 
 
+def with_answers(before: Sequence[Answer], answers: Sequence[Answer]) -> list[Answer]:
+    """Return all answers, of each pair the last."""
+    found = {frozenset(answer[:2]): answer for answer in before}
+    for answer in answers:
+        found.pop(frozenset(answer[:2]), None)
+        found[frozenset(answer[:2])] = answer
+    return list(found.values())
+
+
 def _is_answer(value: Any) -> bool:
     return value is None or isinstance(value, (bool, np.bool_))
 
@@ -208,12 +234,10 @@ def n_moved(before: Labels, after: Labels) -> int:
     return int(len(before) - table[linear_sum_assignment(-table)].sum())
 
 
-def contradictions(answers: Sequence[Answer]) -> list[tuple[int, int]]:
-    """Return pairs that were said to be apart, and that other answers join."""
-    n = 1 + max((max(i, j) for i, j, _ in answers), default=-1)
-    hints = no_hints(n).and_answers(answers)
-    group = hints.together()
-    return [(i, j) for i, j in dict.fromkeys(map(tuple, hints.cannot.tolist())) if group[i] == group[j]]
+def contradictions(hints: Hints) -> list[tuple[int, int]]:
+    """Return pairs that were said to be apart, and that other hints join."""
+    group = hints.together(by_class=True)
+    return [(i, j) for i, j in map(tuple, hints.cannot.tolist()) if group[i] == group[j]]
 
 
 def _joined(links: Labels, more: list[tuple[int, int]]) -> Labels:
@@ -233,6 +257,8 @@ class Pool:
     partitions : array of shape (p, n_searched)
     of_graph : which graph each is of
     prior : of each, the larger the better
+    automatic : which is the answer of the search
+    found_again : share of the known labels that each way to carry them finds, as far as it was tried
     place : array of shape (n,), of every sample of the data the searched one that it is or equals, −1 where none
     """
 
@@ -240,24 +266,56 @@ class Pool:
     partitions: Labels
     of_graph: Labels
     prior: Array
+    automatic: int
     place: Labels
+    found_again: dict[tuple[int, int, float], float] = field(default_factory=dict)
 
     @property
-    def sizes(self) -> Labels:
-        """Return the number of clusters of every partition."""
-        sizes: Labels = self.partitions.max(axis=1) + 1
-        return sizes
+    def order(self) -> Labels:
+        """Return the samples in the order in which questions come to them."""
+        return np.random.default_rng(0).permutation(self.partitions.shape[1])
 
-    def posterior(self, hints: Hints) -> Array:
-        """Return the logarithm of the probability of every partition, up to a constant."""
-        i, j, same, weight = hints.pairs()
-        i, j = self.place[i], self.place[j]
-        seen = (i >= 0) & (j >= 0) & (i != j)
-        i, j, same, weight = i[seen], j[seen], same[seen], weight[seen]
-        violated = np.zeros(len(self.partitions))
-        for row, labels in enumerate(self.partitions):
-            violated[row] = weight[(labels[i] == labels[j]) != same].sum()
-        return _PRIOR * self.prior - np.log(SURE / (1 - SURE)) * violated
+    def at(self, rows: Labels) -> Labels:
+        """Return which of these rows the search looked at."""
+        return rows[self.place[rows] >= 0]
+
+    def posterior(self, hints: Hints, one_by_one: bool = False) -> Array:
+        """Return the logarithm of the probability of every partition, up to a constant; or with each pair by itself."""
+        errors = np.zeros(len(self.partitions))
+        known = self.at(hints.known)
+        if len(known):
+            errors += [_misnamed(labels, hints.codes[known]) for labels in self.partitions[:, self.place[known]]]
+        linked = self.at(hints.linked)
+        linked = linked[np.argsort(self.place[linked], kind="stable")][:_MOST_LINKED]
+        if one_by_one:
+            ends = self.place[np.concatenate([hints.must, hints.cannot])]
+            same = self.partitions[:, ends[:, 0]] == self.partitions[:, ends[:, 1]]
+            errors += (same != (np.arange(len(ends)) < len(hints.must))).sum(axis=1, where=(ends >= 0).all(axis=1))
+        elif len(linked):
+            own, relation = hints.relations(linked)
+            errors += _OF_PAIR * _least_left_out(self.partitions[:, self.place[linked]], relation[own][:, own])
+        return self.prior - np.log(SURE / (1 - SURE)) * errors
+
+
+def _misnamed(labels: Labels, codes: Labels) -> int:
+    """Return how many samples do not have the class that is paired with their cluster, one to one."""
+    clusters = np.unique(labels, return_inverse=True)[1]
+    table = np.zeros((clusters.max() + 1, codes.max() + 1))
+    np.add.at(table, (clusters, codes), 1)
+    return int(len(codes) - table[linear_sum_assignment(-table)].sum())
+
+
+def _least_left_out(partitions: Labels, relation: Array) -> Array:
+    """Return how many samples to leave out, always the one in most of the wrong pairs, until no pair is wrong."""
+    same = partitions[:, :, np.newaxis] == partitions[:, np.newaxis]
+    wrong = np.where(same, relation < 0, relation > 0)
+    errors = np.zeros(len(partitions))
+    while len(left := np.flatnonzero(wrong.any(axis=(1, 2)))):
+        worst = wrong[left].sum(axis=2).argmax(axis=1)
+        wrong[left, worst] = False
+        wrong[left, :, worst] = False
+        errors[left] += 1
+    return errors
 
 
 def pool_of(selection: Selection, row_hashes: Array, n_clusters: int | None, n_classes: int = 0, seed: int = 0) -> Pool:
@@ -294,11 +352,14 @@ def pool_of(selection: Selection, row_hashes: Array, n_clusters: int | None, n_c
     of_graph = np.array([graph for _, graph in found.values()], dtype=np.intp)
     natural = np.ones(1) if selection.n_clusters is None else selection.n_clusters.natural
     prior = _prior(partitions, scores[of_graph] - scores.max(), float(np.median(natural)), n_clusters is not None)
-    prior[[key == winner for key in found]] += _AUTOMATIC
+    automatic = list(found).index(winner)
+    prior *= _PRIOR
+    prior[automatic] += _AUTOMATIC
     order = np.argsort(row_hashes[selection.searched], kind="stable")
     hashes = row_hashes[selection.searched][order]
     at = np.minimum(np.searchsorted(hashes, row_hashes), len(hashes) - 1)
-    return Pool(graphs, partitions, of_graph, prior, np.where(hashes[at] == row_hashes, order[at], -1))
+    place = np.where(hashes[at] == row_hashes, order[at], -1)
+    return Pool(graphs, partitions, of_graph, prior, automatic, place)
 
 
 def _all_of(
@@ -323,36 +384,6 @@ def _prior(partitions: Labels, scores: Array, natural: float, is_given: bool) ->
     return prior - _AWAY * np.where(away > 0, ABOVE, BELOW) * np.abs(away)
 
 
-def with_own_cuts(pool: Pool, n_clusters: int) -> Pool:
-    """Return the pool with every graph cut into this number by k-means on eigenvectors as well."""
-    graphs = [i for i, graph in enumerate(pool.graphs) if graph.W.shape[0] > 2 * n_clusters]
-
-    def one(start: int, stop: int) -> Labels:
-        labels = np.unique(cut(pool.graphs[graphs[start]], "kmeans", n_clusters), return_inverse=True)[1]
-        step()
-        return labels.astype(np.int32)
-
-    with phase("Cutting the graphs again", len(graphs)) as step, quiet(), one_thread("blas"):
-        found = map_blocks(one, [(i, i + 1) for i in range(len(graphs))])
-    if not found:
-        return pool
-    same = np.flatnonzero(pool.sizes == n_clusters)
-    agreement = pairwise_agreement([*found, *pool.partitions[same]])
-    others = support(agreement)
-    # the rest of the prior, of the setting and the number, is that of the same graph's cuts into as many
-    rest: dict[int, list[float]] = {g: [] for g in graphs}
-    for row, own in zip(same.tolist(), others[len(found) :].tolist(), strict=True):
-        rest.setdefault(int(pool.of_graph[row]), []).append(pool.prior[row] - own)
-    typical = float(np.median(np.concatenate([np.zeros(0), *rest.values()]))) if len(same) else -np.inf
-    prior = [own + (float(np.median(rest[g])) if rest[g] else typical) for g, own in zip(graphs, others, strict=False)]
-    return replace(
-        pool,
-        partitions=np.concatenate([pool.partitions, found]),
-        of_graph=np.concatenate([pool.of_graph, graphs]),
-        prior=np.concatenate([pool.prior, prior]),
-    )
-
-
 def _spread(most: int) -> Iterator[int]:
     k = 2
     while k <= most:
@@ -363,39 +394,96 @@ def _spread(most: int) -> Iterator[int]:
 # ------------------------------------------------------------------------------------------------ what follows
 
 
-def carried(W: Sparse, labels: Labels, hints: Hints) -> tuple[Labels, dict[int, Any]]:
+class Following(NamedTuple):
+    """What fits hints best: a partition of the searched samples, a graph that carries labels, and how far it does."""
+
+    labels: Labels
+    graph: Candidate
+    own: float  # weight of a sample's cluster: 0, classes only; infinity, nothing spreads
+
+
+def following(pool: Pool, hints: Hints, log: Array, classes_suffice: bool) -> Following:
+    """Return what fits the hints best.
+
+    Parameters
+    ----------
+    log : posterior of the pool
+    classes_suffice : whether there may be no clusters beside those that are named
+    """
+    best = int(first_largest(log))
+    labels, graphs = pool.partitions[best], pool.graphs
+    known = pool.at(hints.known)
+    if not len(known):
+        return Following(labels, graphs[pool.of_graph[best]], np.inf)
+    codes = np.full(len(labels), -1, dtype=np.intp)
+    codes[pool.place[known]] = hints.codes[known]
+    ways = [(best, int(pool.of_graph[best]), _OWN)]
+    if best == pool.automatic:
+        ways.insert(0, (best, ways[0][1], np.inf))
+    if classes_suffice:
+        first = np.unique(pool.of_graph[np.argsort(-log, kind="stable")], return_index=True)
+        ways += [(-1, g, 0.0) for g in first[0][np.argsort(first[1])][:_GRAPHS].tolist()]
+    options = [Following(labels if row >= 0 else np.zeros_like(labels), graphs[g], own) for row, g, own in ways]
+    for key, option in zip(ways, options, strict=True):
+        if key not in pool.found_again:
+            pool.found_again[key] = _found_again(option, codes) + _STAY * (option.own == np.inf)
+    return options[int(first_largest(np.array([pool.found_again[key] for key in ways])))]
+
+
+def _found_again(way: Following, codes: Labels) -> float:
+    """Return the share of known labels that are found when they are left out one by one."""
+    tested = np.flatnonzero(codes >= 0)[:_TESTED]
+    to = np.zeros((len(codes), len(tested)))
+    to[tested, np.arange(len(tested))] = 1
+    if way.own < np.inf:
+        to = _propagated(way.graph.W, to)
+    n_classes, others, right = int(codes.max()) + 1, np.bincount(codes[codes >= 0]) > 1, 0
+    for column, i in enumerate(tested.tolist()):
+        without = codes.copy()
+        without[i] = -1
+        first, of_cluster = _first(way.labels, without, n_classes, way.own)
+        votes = to[:, column] @ first
+        found = int((votes if votes.max() > 0 else of_cluster[way.labels[i]]).argmax())
+        right += found == codes[i] if others[codes[i]] else found >= n_classes
+    return right / len(tested)
+
+
+def _first(labels: Labels, codes: Labels, n_classes: int, own: float) -> tuple[Array, Array]:
+    """Return where the samples begin, and each cluster's share of the classes; one without any has its own column."""
+    of_class = np.zeros((int(labels.max()) + 1, n_classes))
+    inside = np.flatnonzero((codes >= 0) & (labels >= 0))
+    np.add.at(of_class, (labels[inside], codes[inside]), 1)
+    nameless = np.flatnonzero(of_class.sum(axis=1) == 0)
+    share = np.zeros((len(of_class), n_classes + len(nameless)))
+    share[:, :n_classes] = of_class
+    share[nameless, n_classes + np.arange(len(nameless))] = 1
+    share /= share.sum(axis=1, keepdims=True)
+    clear = share
+    if share.shape[1] > 1 and own < np.inf:  # a cluster of two classes says little, one of two halves nothing
+        clear = share * -np.diff(np.sort(share, axis=1)[:, -2:][:, ::-1])
+    first = np.where(labels[:, np.newaxis] >= 0, min(own, 1.0) * clear[labels], 0)
+    if own < np.inf:
+        known = np.flatnonzero(codes >= 0)
+        first[known] = np.eye(share.shape[1])[codes[known]]
+    return first, share
+
+
+def carried(W: Sparse, labels: Labels, hints: Hints, own: float) -> tuple[Labels, dict[int, Any]]:
     """Return labels that follow the hints, and the names of those that have one.
 
     Parameters
     ----------
     W : graph
     labels : clusters, −1 for samples that no cluster is known of
-    hints : known samples keep their label; linked samples go where most of them belong, and others of their own
+    hints : known samples keep their label; linked samples move to where most of what is said of them holds
+    own : weight of a sample's cluster, see :class:`Following`
     """
-    if not len(hints.rows) and (labels >= 0).all():
-        return in_order(labels), {}
-    known, n_classes = hints.known, len(hints.names)
-    column = np.full(len(labels), -1, dtype=np.intp)
-    column[known] = hints.codes[known]
-    of_class = np.zeros((int(labels.max()) + 1, n_classes))
-    inside = known[labels[known] >= 0]
-    np.add.at(of_class, (labels[inside], column[inside]), 1)
-    nameless = np.flatnonzero(of_class.sum(axis=1) == 0)  # keep a column of their own
-    start = np.zeros((len(of_class), n_classes + len(nameless)))
-    start[:, :n_classes] = of_class
-    start[nameless, n_classes + np.arange(len(nameless))] = 1
-    start /= start.sum(axis=1, keepdims=True)
-    if start.shape[1] > 1:  # a cluster of two classes says little of its samples, one of two halves nothing
-        start *= -np.diff(np.sort(start, axis=1)[:, -2:][:, ::-1])
-    first = np.where(labels[:, np.newaxis] >= 0, _OWN * start[labels], 0)
-    first[known] = np.eye(start.shape[1])[column[known]]
-    found = _propagated(W, first)
-    if hints.n_links:
-        column = _linked(found, column, hints)
-        fixed = np.flatnonzero(column >= 0)
-        first[fixed] = np.eye(start.shape[1])[column[fixed]]
-        found = _propagated(W, first)
-    codes = np.where(column >= 0, column, found.argmax(axis=1))
+    n_classes = len(hints.names)
+    first, share = _first(labels, hints.codes, n_classes, own)
+    votes = first if own == np.inf and (labels >= 0).all() else _propagated(W, first)
+    stays = (labels >= 0) & ((own == np.inf) | (votes.max(axis=1) <= 0))
+    votes[stays] = share[labels[stays]]
+    codes = _moved(np.where(hints.codes >= 0, hints.codes, votes.argmax(axis=1)), votes, hints)
     _, at, numbers = np.unique(codes, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(at))  # clusters are numbered by their first samples
     names = {int(rank[i]): hints.names[code] for i, code in enumerate(codes[at].tolist()) if code < n_classes}
@@ -412,22 +500,28 @@ def _propagated(W: Sparse, first: Array) -> Array:
     return np.asarray(found)
 
 
-def _linked(found: Array, column: Labels, hints: Hints) -> Labels:
-    """Return the column of every sample that is fixed: known ones, and linked ones where most of them belong."""
-    group, fixed = hints.together(), column.copy()
-    for number in np.unique(group[hints.must.ravel()]):
-        members = np.flatnonzero(group == number)
-        of_known = fixed[members][fixed[members] >= 0]
-        fixed[members] = of_known[0] if len(of_known) else found[members].sum(axis=0).argmax()
-    for i, j in hints.cannot.tolist():
-        a, b = (int(fixed[r]) if fixed[r] >= 0 else int(found[r].argmax()) for r in (i, j))
-        if a == b:
-            free = next((r for r in (j, i) if column[r] < 0), None)
-            if free is not None:
-                elsewhere = found[group == group[free]].sum(axis=0)
-                elsewhere[a] = -np.inf
-                fixed[group == group[free]] = elsewhere.argmax()
-    return fixed
+def _moved(codes: Labels, votes: Array, hints: Hints) -> Labels:
+    """Return codes of which most links hold: samples move one by one, those of the fewest links first.
+
+    A link that others outvote on both its ends is taken to be wrong.
+    """
+    links = np.concatenate([hints.must, hints.cannot])
+    sign = np.where(np.arange(len(links)) < len(hints.must), 1.0, -1.0)
+    ends, partners = links.ravel(), links[:, ::-1].ravel()
+    rows, n_links = np.unique(ends, return_counts=True)
+    free = rows[np.argsort(n_links, kind="stable")]
+    own = {i: np.flatnonzero(ends == i) for i in free[hints.codes[free] < 0].tolist()}
+    size = max(votes.shape[1], int(codes.max()) + 1)
+    for _ in range(_STEPS):
+        before = codes.copy()
+        for i, where in own.items():
+            said = np.bincount(codes[partners[where]], sign[where // 2], minlength=size)
+            there = said == said.max()
+            if not there[codes[i]]:
+                codes[i] = np.where(there[: votes.shape[1]], votes[i], -1).argmax()
+        if np.array_equal(codes, before):
+            break
+    return codes
 
 
 def said(hints: Hints, n_answers: int, n_fit: int, n_without: int | None) -> str:
@@ -462,11 +556,9 @@ class Change(NamedTuple):
     not_followed: list[tuple[int, int]]  # answers that the clusters do not follow
 
     def __str__(self) -> str:
-        groups = (
-            f"{counted(self.after, 'group')}, as before"
-            if self.before == self.after
-            else (f"{self.before} groups became {self.after}")
-        )
+        groups = f"{self.before} groups became {self.after}"
+        if self.before == self.after:
+            groups = f"{counted(self.after, 'group')}, as before"
         parts = [f"{groups}; {counted(self.n_moved, 'item')} moved"]
         if self.contradictions:
             parts.append(f"answers that contradict others: {', '.join(map(str, self.contradictions))}")
@@ -482,89 +574,48 @@ def questions(pool: Pool, hints: Hints, n: int, asked: Sequence[Answer] = ()) ->
     ----------
     asked : what was answered before, and is not asked again
     """
-    log = pool.posterior(hints)
+    log = pool.posterior(hints, one_by_one=True)
     weight = np.exp(log - log.max())
     kept = np.flatnonzero(weight > _TINY)
     partitions, weight = pool.partitions[kept], weight[kept] / weight[kept].sum()
+    over = {frozenset(pool.place[[i, j]].tolist()) for i, j, _ in asked}
+    pairs = [pair for pair in _worth_asking(pool, hints, n) if frozenset(pair) not in over]
+    if not pairs:
+        return []
     row_of = np.full(pool.partitions.shape[1], -1, dtype=np.intp)
     there = np.flatnonzero(pool.place >= 0)[::-1]
     row_of[pool.place[there]] = there  # the first of equal rows
-    over = {frozenset(pool.place[[i, j]].tolist()) for i, j, _ in asked}
-    pairs = {pair: why for pair, why in _worth_asking(pool, log).items() if frozenset(pair) not in over}
-    if not pairs:
-        return []
-    i, j = np.array(list(pairs)).T
+    i, j = np.array(pairs).T
     same = partitions[:, i] == partitions[:, j]
-    reasons, found = list(pairs.values()), []
+    probability = weight @ same
+    free = np.abs(probability - 0.5) < 0.5 - _TINY
+    found: list[Question] = []
     signature = np.zeros(len(kept), dtype=np.intp)  # partitions that the questions so far do not tell apart
-    free = np.ones(len(reasons), dtype=bool)
-    for _ in range(min(n, len(reasons))):
-        doubt = np.full(len(reasons), -np.inf)
+    while free.any() and len(found) < n:
+        doubt = np.full(len(pairs), -np.inf)
         doubt[free] = [_entropy(2 * signature + same[:, q], weight) for q in np.flatnonzero(free)]
         best = int(doubt.argmax())
         free[best] = False
         signature = np.unique(2 * signature + same[:, best], return_inverse=True)[1]
-        found.append(Question(int(row_of[i[best]]), int(row_of[j[best]]), reasons[best]))
+        first, second = sorted(row_of[[i[best], j[best]]].tolist())
+        why = f"of the partitions that fit so far, {probability[best]:.0%} say one group"
+        found.append(Question(first, second, why))
     return found
 
 
 def _entropy(groups: Labels, weight: Array) -> float:
     share = np.bincount(groups, weight)
-    share = share[share > 0]
-    return float(-(share * np.log(share)).sum())
+    return float(-(share * np.log(np.where(share > 0, share, 1))).sum())
 
 
-def _worth_asking(pool: Pool, log: Array) -> dict[tuple[int, int], str]:
-    """Return pairs of typical samples, with the reason, from good partitions of many numbers of clusters."""
-    pairs: dict[tuple[int, int], str] = {}
-    sizes, levels = pool.sizes, set[int]()
-    for row in np.argsort(-log, kind="stable").tolist():
-        k = int(sizes[row])
-        if k in levels:
-            continue
-        levels.add(k)
-        labels, graph = pool.partitions[row], int(pool.of_graph[row])
-        inside, ties = _ties(pool.graphs[graph].W, labels)
-        order = np.lexsort((-inside, labels))
-        typical = order[np.searchsorted(labels[order], np.arange(k))]
-        if k > 1:
-            nearest = ties.argmax(axis=1)
-            why = f"typical of two neighbouring groups of {k}: are they one group?"
-            pairs |= {_pair(typical[a], typical[b]): why for a, b in enumerate(nearest.tolist())}
-        finer = np.flatnonzero((pool.of_graph == graph) & (sizes > k))
-        if len(finer):
-            parts = pool.partitions[finer[np.argmin(np.abs(sizes[finer] - 2 * k))]]
-            pairs |= _parts_of(labels, parts, inside, k)
-        if len(levels) >= _LEVELS:
-            break
-    return pairs
-
-
-def _parts_of(labels: Labels, parts: Labels, inside: Array, k: int) -> dict[tuple[int, int], str]:
-    """Return of each cluster the most typical samples of its two largest parts."""
-    found = {}
-    for cluster in range(k):
-        members = np.flatnonzero(labels == cluster)
-        sizes = np.bincount(parts[members])
-        if np.count_nonzero(sizes) > 1:
-            two = np.argsort(-sizes, kind="stable")[:2]
-            ends = [members[parts[members] == part] for part in two]
-            pair = _pair(*(end[inside[end].argmax()] for end in ends))
-            found[pair] = f"far apart in one group of {counted(len(members), 'item')}: is it one group?"
-    return found
-
-
-def _pair(a: Any, b: Any) -> tuple[int, int]:
-    return min(int(a), int(b)), max(int(a), int(b))
-
-
-def _ties(W: Sparse, labels: Labels) -> tuple[Array, Array]:
-    """Return the weight of each sample in its own cluster, and the mean tie between every two clusters."""
-    n, k = len(labels), int(labels.max()) + 1
-    indicator = sparse.csr_array((np.ones(n), (np.arange(n), labels)), shape=(n, k))
-    to_clusters = (W @ indicator).toarray()
-    between = indicator.T @ to_clusters
-    volume = np.maximum(between.sum(axis=1), np.finfo(np.float64).tiny)
-    ties = between / (volume[:, np.newaxis] * volume) ** 0.75
-    np.fill_diagonal(ties, -np.inf)
-    return to_clusters[np.arange(n), labels], ties
+def _worth_asking(pool: Pool, hints: Hints, n: int) -> list[tuple[int, int]]:
+    """Return pairs of a sample and one of each group that is known, and of groups that may be one."""
+    rows = pool.at(hints.rows)
+    there = pool.place[rows]
+    fresh = pool.order[~np.isin(pool.order, there)][: _FRESH + n - 1].tolist()
+    if not len(rows):
+        return [(fresh[0], x) for x in fresh[1:]]
+    own, relation = hints.relations(rows)
+    typical = there[np.unique(own, return_index=True)[1]].tolist()
+    open_pairs = np.argwhere(np.triu(relation == 0))
+    return [(x, r) for x in fresh for r in typical] + [(typical[a], typical[b]) for a, b in open_pairs]
