@@ -219,7 +219,8 @@ class Explorer:
         k = len(view.sizes)
         self.number.param.update(end=max(view.n_levels, k), value=k)
         self._quiet = False
-        self.groups.param.update(options={cards.title_of(view, c): c for c in range(k)}, value=[])
+        titles = {cards.title_of(view, c): c for c in range(k)}
+        self.groups.param.update(options=titles, value=[], size=min(8, k + 1))
         self.save_report.visible = False
         self.save_answers.visible = bool(self.session.answers)
         self.undo.disabled = len(self.session.steps) < 2

@@ -50,7 +50,7 @@ def verdict(session: Session) -> str:
     noun = "text" if session.texts is not None else "image" if data.image_shape is not None else "sample"
     sure = float(np.median(view.summary.confidence))
     facts = [f"<b class='clusters'>{counted(len(view.sizes), 'group')}</b>", counted(data.n_samples, noun)]
-    facts += [f"confidence {sure:.2f} of 1 in the middle", f"<b class='doubts'>{view.n_doubtful}</b> doubtful"]
+    facts += [f"median confidence {sure:.2f} of 1", f"<b class='doubts'>{view.n_doubtful}</b> doubtful"]
     if data.y is not None:
         found = clustering_scores(data.y, view.labels)
         shown = (f"{score.title} <b>{100 * found[score.name]:.1f} %</b>" for score in SCORES if score.name in found)

@@ -66,7 +66,7 @@ class GraphFigure:
             left="start", right="end", top="start", bottom="end", source=self.frames, **thin
         )
         for axis in (self.figure.xaxis[0], self.figure.yaxis[0]):
-            axis.update(major_tick_line_color=None, minor_tick_line_color=None, axis_label="cluster")
+            axis.update(major_tick_line_color=None, minor_tick_line_color=None, axis_label="group")
 
     def dress(self, dark: bool) -> None:
         """Take on the light or the dark look."""
