@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 KEYS: dict[str, Any] = {"s": True, "d": False, "?": None}
 CHOICES = "same (s), different (d), don't know (?), undo (u), quit (q)"
-MOST_COLUMNS, MOST_LETTERS = 12, 1500  # of two rows, and of a text
-CLEAR = 1.0  # standard deviations by which a value is marked
+MOST_LETTERS = 1500  # of a text
 LABELS = "File for the labels at the end: .csv, .tsv, .xlsx, .parquet, .json or .npy."
 
 
@@ -91,9 +90,11 @@ def _converse(session: Session, quiet: bool) -> None:
 
 def _rows(session: Session, i: int, j: int) -> list[str]:
     """Return two rows as a table, the columns that differ most first and marked."""
+    from subspaces.app.explorer.session import CLEAR
+
     found = session.difference(i, j)
     cells = [("", session.ids[i], session.ids[j])]
-    cells += [(each.column, f"{each.one:.6g}", f"{each.other:.6g}") for each in found[:MOST_COLUMNS]]
+    cells += [(each.column, f"{each.one:.6g}", f"{each.other:.6g}") for each in found]
     shown = [[one_line(cell)[:40] for cell in row] for row in cells]
     wide = [max(map(len, column)) for column in zip(*shown, strict=True)]
     marks = ["", *(" <- differ" if each.gap >= CLEAR else "" for each in found)]
@@ -101,9 +102,8 @@ def _rows(session: Session, i: int, j: int) -> list[str]:
         f"  {name:<{wide[0]}}  {one:>{wide[1]}}  {other:>{wide[2]}}{mark}"
         for (name, one, other), mark in zip(shown, marks, strict=False)
     ]
-    more = len(found) - MOST_COLUMNS
-    left = counted(more, "column that differs less", "columns that differ less")
-    return [*lines, *([f"  and {left}"] if more > 0 else [])]
+    more = len(session.columns) - len(found)
+    return [*lines, *([f"  {counted(more, 'column differs', 'columns differ')} less"] if more else [])]
 
 
 def _texts(session: Session, i: int, j: int) -> list[str]:

@@ -81,8 +81,10 @@ def explore(
 
     Example: subspaces explore faces.npz --label y
     """
+    shape = _shape(image_shape)
+    _server()  # what is missing is said before hours of work
     with limited_threads(threads):
-        session, source = started(file, reading, n_clusters, seed, answers, quiet, _shape(image_shape))
+        session, source = started(file, reading, n_clusters, seed, answers, quiet, shape)
         open_page(session, source, host=host, port=port, open_browser=browser, max_points=max_points)
 
 
@@ -134,18 +136,23 @@ def started(
 
 def open_page(session: Session, source: str, **more: Any) -> None:
     """Serve the page until Ctrl-C; `more` goes to the server."""
-    try:
-        from subspaces.app.explorer.server import serve
-    except ImportError as error:
-        raise Refusal(str(error)) from None
     said = f"exploring {session.title}: {session.view.verdict} Ctrl-C ends it"
-    serve(
+    _server()(
         session,
         title=f"subspaces: {session.title}",
         source=source,
         announce=lambda address: tell(address, said),
         **more,
     )
+
+
+def _server() -> Any:
+    """Return what serves the page, or say what to install."""
+    try:
+        from subspaces.app.explorer.server import serve
+    except ImportError as error:
+        raise Refusal(str(error)) from None
+    return serve
 
 
 def _shape(text: str | None) -> tuple[int, ...] | None:

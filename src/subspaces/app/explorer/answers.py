@@ -48,8 +48,8 @@ def read_answers(path: Path, data: Dataset) -> list[Answer]:
     kind, names = _names(data)
     header = [f"first_{kind}", f"second_{kind}", "answer"]
     if not rows or rows[0] != header:
-        found = ", ".join(rows[0]) if rows else "nothing"
-        problem = f"its first line must be {','.join(header)}, as these samples are named; it holds {printable(found)}"
+        held = printable(", ".join(rows[0])) if rows else "nothing"
+        problem = f"its first line must be {','.join(header)}, as these samples are named; it holds {held}"
         raise FileError(path, f"{problem}; name another file, and a new one begins", line=1)
     place = {harmless_in_text(name): i for i, name in enumerate(names)}
     found: list[Answer] = []

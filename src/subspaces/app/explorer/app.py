@@ -162,7 +162,8 @@ class Explorer:
             return pn.widgets.FileDownload(callback=make, filename=file, label=label, **FULL)
 
         titles = {".csv": "Save the labels (CSV)", ".xlsx": "Save the labels (Excel)"}
-        made = [download(label, f"labels{end}", partial(self.session.labels_file, end)) for end, label in titles.items()]
+        labels = self.session.labels_file
+        made = [download(label, f"labels{end}", partial(labels, end)) for end, label in titles.items()]
         self.save_answers = download("Save the answers (CSV)", "answers.csv", self.session.answers_as_file)
         self.report = pn.widgets.Button(label="Make a report", **FULL)
         self.report.on_click(lambda event: self._make_report())

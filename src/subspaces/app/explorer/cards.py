@@ -10,7 +10,7 @@ from html import escape
 import numpy as np
 
 from subspaces.app.explorer.pictures import Pictures
-from subspaces.app.explorer.session import N_TRAITS, Session, View
+from subspaces.app.explorer.session import CLEAR, Session, View
 from subspaces.estimators.explain import Explanation
 from subspaces.inspection.plots.style import OKABE_ITO, readable_on
 from subspaces.metrics import SCORES, clustering_scores
@@ -23,8 +23,7 @@ COLORS = (
     *("#F0145F", "#3C1A8C", "#9A86F0", "#96001E", "#78A81E", "#780069"),
 )
 """A colour for each of 20 groups: those of Okabe and Ito, then such as are far from all before."""
-MOST_COLUMNS, MOST_GROUPS, LONGEST = 12, 12, 4000  # columns of two rows, groups of the table of means, letters of a text
-CLEAR = 1.0  # standard deviations by which a value is told apart
+N_TRAITS, MOST_ROWS, MOST_GROUPS, LONGEST = 5, 200, 12, 4000  # of a group; of the table of means; letters of a text
 
 
 def color_of(cluster: int) -> str:
@@ -87,13 +86,17 @@ def gallery(session: Session, pictures: Pictures) -> str:
 
 def _pictures(session: Session, pictures: Pictures, cluster: int) -> str:
     kinds = zip(("typical", "most different", "doubtful"), session.members(session.view, cluster), strict=True)
-    return "<div class='strips'>" + "".join(
-        f"<div class='strip'><i>{kind}</i><div>"
-        + "".join(pictures.html(i, session.ids[i], kind.split()[-1]) for i in members.tolist())
-        + "</div></div>"
-        for kind, members in kinds
-        if len(members)
-    ) + "</div>"
+    return (
+        "<div class='strips'>"
+        + "".join(
+            f"<div class='strip'><i>{kind}</i><div>"
+            + "".join(pictures.html(i, session.ids[i], kind.split()[-1]) for i in members.tolist())
+            + "</div></div>"
+            for kind, members in kinds
+            if len(members)
+        )
+        + "</div>"
+    )
 
 
 def _texts(session: Session, cluster: int, words: list[list[str]]) -> str:
@@ -146,7 +149,7 @@ def _means(session: Session) -> str:
     shown = range(min(len(means), MOST_GROUPS))
     head = "".join(f"<th>{badge(c)}</th>" for c in shown)
     rows = []
-    for f, column in enumerate(session.columns[:200]):
+    for f, column in enumerate(session.columns[:MOST_ROWS]):
         cells = (f"<td class='number{' far' * bool(abs(gaps[c, f]) >= CLEAR)}'>{means[c, f]:.4g}</td>" for c in shown)
         rows.append(f"<tr><td>{escape(column)}</td>{''.join(cells)}</tr>")
     note = f"<p class='note'>Bold: {CLEAR:g} standard deviation or more from the mean of all samples.</p>"
@@ -195,13 +198,13 @@ def _side(session: Session, pictures: Pictures, i: int) -> str:
 
 def _rows(session: Session, i: int, j: int) -> str:
     rows, found = [], session.difference(i, j)
-    for column, one, other, gap in found[:MOST_COLUMNS]:
+    for column, one, other, gap in found:
         values = "".join(f"<td class='number'>{value:.4g}</td>" for value in (one, other))
         bar = f"<td class='bar'><div style='width:{min(100, 25 * gap):.0f}%'></div></td>"
         rows.append(f"<tr class='{'far' if gap >= CLEAR else ''}'><td>{escape(column)}</td>{values}{bar}</tr>")
     head = "".join(f"<th>{escape(session.ids[each])}</th>" for each in (i, j))
-    more = counted(len(found) - MOST_COLUMNS, "column that differs less", "columns that differ less")
-    left = f"<p class='note'>and {more}</p>" if len(found) > MOST_COLUMNS else ""
+    more = len(session.columns) - len(found)
+    left = f"<p class='note'>{counted(more, 'column differs', 'columns differ')} less</p>" if more else ""
     return f"<table class='means pair'><tr><th></th>{head}<th>difference</th></tr>{''.join(rows)}</table>{left}"
 
 
@@ -224,4 +227,5 @@ def sample(session: Session, pictures: Pictures, found: Explanation) -> str:
     )
     by = f"represented by {counted(found.n_representers, 'other')}" if found.n_representers else "represented by none"
     share = f"; {100 * found.own_share:.0f} % of the weight lies in its own group" if found.n_representers else ""
-    return f"<p class='chosen'>{named(i)} {own}</p><p class='note'>{by}{share}</p><table class='representers'>{rows}</table>"
+    head = f"<p class='chosen'>{named(i)} {own}</p><p class='note'>{by}{share}</p>"
+    return f"{head}<table class='representers'>{rows}</table>"

@@ -31,7 +31,7 @@ class Pictures:
         if self.exist:
             self._pixels = self.data.X if self.data.pixels is None else self.data.pixels
             self._low, self._high = float(self._pixels.min()), float(self._pixels.max())
-            self.is_fine = self.data.is_image_folder or max(self.data.image_shape[:2]) > SMALL // 2
+            self.is_fine = self.data.is_image_folder or max(self.data.image_shape or ()) > SMALL // 2
             self.bytes_of = lru_cache(_KEPT)(self._bytes_of)
 
     def _bytes_of(self, i: int, side: int) -> bytes:
@@ -46,7 +46,7 @@ class Pictures:
         if self.data.is_image_folder and self.data.ids is not None:
             with suppress(Exception):  # gone or changed since it was read: what was clustered is still here
                 return thumbnail(self.data.source / str(self.data.ids[i]), side)
-        row = self._pixels[[i]]
+        row: Any = self._pixels[[i]]
         levels = as_bytes(row.toarray() if sparse.issparse(row) else row, self._low, self._high)
         shape = self.data.image_shape or ()
         image = Image.fromarray(levels.reshape(shape[:2] if shape[2:] == (1,) else shape))

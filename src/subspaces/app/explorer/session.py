@@ -45,8 +45,10 @@ CHOICES = (*(name for name in KERNELS if name not in ("precomputed", "polynomial
 """Kernels, and the graph of nearest neighbours without one."""
 MOST_LEVELS = 100
 """Most groups that the slider shows."""
-N_TYPICAL, N_DIFFERENT, N_DOUBTFUL, N_TRAITS = 4, 3, 3, 5
-"""Samples of a group that are shown, and columns that set it apart."""
+N_TYPICAL, N_DIFFERENT, N_DOUBTFUL = 4, 3, 3
+"""Samples of a group that are shown."""
+CLEAR = 1.0
+"""Standard deviations by which a value is told apart."""
 MAX_NAME = 60
 """Letters of a name."""
 
@@ -88,8 +90,8 @@ class Settings:
         if self.kernel == NEIGHBORS:
             options += [f"--method sc --set n_neighbors={self.n_nonzero} --set bandwidth=local"]
         else:
-            options += [f"--method ktrr --set kernel={self.kernel} --set reg={self.reg} --set n_nonzero={self.n_nonzero}"]
-            options += ["--set affine=true"] * self.affine
+            options += [f"--method ktrr --set kernel={self.kernel} --set reg={self.reg}"]
+            options += [f"--set n_nonzero={self.n_nonzero}", *["--set affine=true"] * self.affine]
         return " ".join(options)
 
 
@@ -302,7 +304,7 @@ class Session:
     def answer(self, answers: Sequence[Answer]) -> None:
         """Choose the groups again by answers, and write all answers to their file."""
         model = copy(self._asker)
-        vars(model).update(vars(self._asker))  # a copy alone leaves out what takes a search
+        model.__dict__.update(vars(self._asker))  # a copy alone leaves out what takes a search
         change = model.answer(answers)
         named = [
             [f"{self.ids[i]} and {self.ids[j]}" for i, j in pairs]
@@ -318,12 +320,12 @@ class Session:
         if self.answers_file is not None:
             write_answers(self.answers_file, self.data, self.answers)
 
-    def difference(self, i: int, j: int) -> list[Difference]:
-        """Return the columns of two rows, those that differ most first."""
-        mean, spread = self._scale
+    def difference(self, i: int, j: int, most: int = 12) -> list[Difference]:
+        """Return the columns of two rows that differ most, and they first."""
+        spread = self._scale[1]
         one, other = dense_rows(self.data.X[[i, j]])
         gaps = np.abs(one - other) / spread
-        order = np.argsort(-gaps, kind="stable").tolist()
+        order = np.argsort(-gaps, kind="stable")[:most].tolist()
         return [Difference(self.columns[f], float(one[f]), float(other[f]), float(gaps[f])) for f in order]
 
     # ---------------------------------------------------------------- what is shown of groups
@@ -400,7 +402,8 @@ class Session:
         lines = [f"{self.reading or f'from subspaces import {type(fit).__name__}'}"]
         lines += [f"from subspaces import {type(fit).__name__}"] * bool(self.reading)
         lines += ["", f"model = {fit!r}.fit(X)"]
-        lines += [f"model.answer({fit.answers_!r})"] * bool(getattr(fit, "answers_", ()))
+        told = getattr(fit, "answers_", None)
+        lines += [f"model.answer({told!r})"] * bool(told)
         return "\n".join([*lines, "labels = model.labels_" if level is None else f"labels = model.labels_at({level})"])
 
     def command(self, source: str) -> str:
@@ -409,7 +412,7 @@ class Session:
         `source` is the file with the options it is read with, quoted for a shell.
         """
         view, first = self.view, self.steps[0].model
-        if view.level is not None or view.by_hand or getattr(view.fit, "answers_", ()):
+        if view.level is not None or view.by_hand or getattr(view.fit, "answers_", None):
             return ""
         given = first.n_clusters
         options = "" if given is None else f"-k {given}"
@@ -447,7 +450,7 @@ class Session:
     def _document(self) -> dict[str, Any]:
         data, view = self.data, self.view
         notes = [*data.notes, *["groups were changed by hand"] * view.by_hand]
-        notes += [f"{counted(len(self.answers), 'question')} answered"] * bool(getattr(view.fit, "answers_", ()))
+        notes += [f"{counted(len(self.answers), 'question')} answered"] * bool(getattr(view.fit, "answers_", None))
         known: dict[str, Any] = {"y": data.y, "names": data.names, "skipped": data.skipped, "texts": data.texts}
         shown: dict[str, Any] = {"source": self.title, "shape": data.X.shape, "summary": view.summary, "notes": notes}
         return describe(view.model, **shown, **known)
