@@ -222,6 +222,7 @@ class Explorer:
         self._quiet = False
         titles = {cards.title_of(view, c): c for c in range(k)}
         self.groups.param.update(options=titles, value=[], size=min(8, k + 1))
+        self._enable()
         self.save_report.visible = False
         self.save_answers.visible = bool(self.session.answers)
         self.undo.disabled = len(self.session.steps) < 2
