@@ -59,6 +59,7 @@ def ask(
             open_page(session, source, open_browser=browser, asking=True)
         else:
             _converse(session, quiet)
+            tell("", session.view.verdict)
     if output is not None:
         session.write_labels(output, force=force)
         tell(f"labels written to {output}")

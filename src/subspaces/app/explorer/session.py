@@ -303,8 +303,10 @@ class Session:
 
     def answer(self, answers: Sequence[Answer]) -> None:
         """Choose the groups again by answers, and write all answers to their file."""
-        model = copy(self._asker)
-        model.__dict__.update(vars(self._asker))  # a copy alone leaves out what takes a search
+        asker = self._asker
+        asker.questions(1)  # what takes a search is made once, for all steps from here
+        model = copy(asker)
+        model.__dict__.update(vars(asker))  # a copy alone leaves that out
         change = model.answer(answers)
         named = [
             [f"{self.ids[i]} and {self.ids[j]}" for i, j in pairs]
