@@ -33,6 +33,14 @@ CHANGED = """before => {
 
 NASTY = "<img src=x onerror=alert(1)>"
 N_POINTS = 300
+ASKING = """
+from subspaces.app.cli.main import app
+from subspaces.app.explorer import Session
+from subspaces.selection.hints import Question
+
+Session.question = lambda session: Question(len(session.answers), 100, "asked whatever a search would ask")
+app()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +49,7 @@ def server(tmp_path_factory):
     X, y = make_subspaces(10, 3, 64, N_POINTS // 10, noise=0.02, random_state=0)
     file = tmp_path_factory.mktemp("explore") / "points.npz"
     np.savez(file, X=X.reshape(-1, 8, 8), y=y, name=np.array([NASTY, *(f"point {i}" for i in range(1, len(X)))]))
-    command = [sys.executable, "-m", "subspaces.app.cli", "explore", str(file), "--label", "y", "--id", "name"]
+    command = [sys.executable, "-c", ASKING, "explore", str(file), "--label", "y", "--id", "name"]
     command += ["-k", "10", "--image-shape", "8x8", "--no-browser"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -141,10 +149,14 @@ def test_questions_are_answered_by_keys_and_clicks(page):
     page.get_by_text("0 answers so far").wait_for()
     page.keyboard.press("2")
     page.get_by_text("1 answer so far").wait_for(timeout=60_000)
+    page.locator("select[multiple]").select_option(index=1)
+    page.wait_for_timeout(1000)
     page.locator("input[type=text]").press("3")  # a name is typed: no answer
+    page.wait_for_timeout(1000)
     page.get_by_role("button", name="Don't know (3)").click()
     page.get_by_text("2 answers so far").wait_for(timeout=60_000)
     for n in (1, 0):
+        page.wait_for_timeout(1000)
         page.get_by_role("button", name="Undo").click()
         page.get_by_text(f"{n} answer{'s' * (n != 1)} so far").wait_for(timeout=60_000)
     page.get_by_role("button", name="Enough").click()

@@ -119,8 +119,7 @@ def test_lines_of_python_repeat_what_is_shown(data, session):
     assert_repeats()
     session.at_level(6)
     assert_repeats()
-    question = session.question()
-    session.answer([(question.i, question.j, False)])
+    session.answer([(0, 1, False), (0, 60, True)])
     assert_repeats()
     assert session.command("x.csv") == ""  # no command gives that
 
@@ -198,15 +197,13 @@ def test_names_survive_what_comes_later(session):
 # ---------------------------------------------------------------- questions and answers
 
 
-def test_answers_are_kept_undone_and_taken_up_again(data, tmp_path):
-    X, y = data
+def test_answers_are_kept_undone_and_taken_up_again(data, tmp_path, asks):
+    X = data[0]
     file = tmp_path / "answers.csv"
     session = session_of(X, n_clusters=None, ids=[f"=p{i}" for i in range(len(X))])
     session.answers_file = file
-    for told_same in (True, False, None):
-        question = session.question()
-        same = None if told_same is None else bool(y[question.i] == y[question.j])
-        session.answer([(question.i, question.j, same)])
+    for same in (False, True, None):
+        session.answer([(*session.question()[:2], same)])
         assert f"{len(session.view.sizes)} groups" in session.view.told
         assert len(file.read_text().splitlines()) == 1 + len(session.answers)
     three, labels = session.answers, session.view.labels
@@ -227,11 +224,21 @@ def test_answers_are_kept_undone_and_taken_up_again(data, tmp_path):
 
 
 def test_answers_count_for_the_search_also_after_other_settings(session):
-    question = session.question()
     session.take(session.fit(Settings(kernel="linear")))
-    session.answer([(question.i, question.j, True)])
+    session.answer([(0, 60, True)])
     assert isinstance(session.view.model, SubspaceClustering)
-    assert session.answers == [(question.i, question.j, True)]
+    assert session.answers == [(0, 60, True)]
+
+
+def test_questions_are_those_of_the_model_and_not_asked_twice(rng):
+    X = rng.normal(size=(90, 2)) + np.repeat([[0, 0], [1.5, 0], [0, 1.5]], 30, axis=0)
+    session = session_of(X)
+    first = session.question()
+    assert first == next(iter(SubspaceClustering().fit(X).questions(1)), None)
+    if first is not None:
+        session.answer([(first.i, first.j, None)])
+        second = session.question()
+        assert second is None or {*second[:2]} != {*first[:2]}
 
 
 @pytest.mark.parametrize(

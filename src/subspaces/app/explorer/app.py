@@ -137,9 +137,10 @@ class Explorer:
         }
         self.enough = button("Enough", self._enough)
         self.card = pn.Column(
-            self.question,
-            row(*self.replies.values(), self.enough),
+            pane("<h2>Are these two of one group?</h2>"),
+            row(*self.replies.values(), self.enough),  # above, so that they stay where they are
             self.asked,
+            self.question,
             pane(f"<script>{KEYS}</script>", height=0, margin=0),
             visible=False,
             sizing_mode="stretch_width",
@@ -318,7 +319,7 @@ class Explorer:
         n = len(self.session.answers)
         kept = f"; they are kept in {self.session.answers_file.name}" if self.session.answers_file is not None else ""
         self.asked.object = escape(f"{counted(n, 'answer')} so far{kept}. Keys 1, 2 and 3 answer as well.")
-        self.question.object = "<h2>No question would change the groups any more.</h2>"
+        self.question.object = "<p>No question would change the groups any more.</p>"
         if found is not None:
             self.question.object = cards.question(self.session, self.pictures, *found)
 

@@ -54,7 +54,7 @@ def verdict(session: Session) -> str:
         found = clustering_scores(data.y, view.labels)
         shown = (f"{score.title} <b>{100 * found[score.name]:.1f} %</b>" for score in SCORES if score.name in found)
         facts.append(f"classes known: {', '.join(list(shown)[:2])}")
-    told = f"<p class='told'>{escape(view.told)}</p>" if view.told else ""
+    told = f"<p class='told'>{escape(view.told) or '&nbsp;'}</p>"  # always a line, so that nothing moves
     return f"<p class='verdict'>{escape(view.verdict)}</p>{told}<div class='quality'>{' · '.join(facts)}</div>"
 
 
@@ -181,7 +181,7 @@ def _curve(curves: Array) -> str:
 
 def question(session: Session, pictures: Pictures, i: int, j: int, reason: str) -> str:
     """Return two samples side by side: pictures, texts, or rows with the differences marked."""
-    why = f"<h2>Are these two of one group?</h2><p class='note'>{escape(reason)}</p>"
+    why = f"<p class='note'>{escape(reason)}</p>"
     if not pictures.exist and session.texts is None:
         return why + _rows(session, i, j)
     sides = "".join(f"<div>{_side(session, pictures, each)}</div>" for each in (i, j))
