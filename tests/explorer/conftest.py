@@ -3,10 +3,8 @@
 import pytest
 
 from subspaces.app.explorer import Session
-from subspaces.selection.hints import Question
-
 from subspaces.datasets import make_subspaces
-
+from subspaces.selection.hints import Question
 
 PAIRS = ((0, 60), (5, 6), (1, 100), (70, 80))
 
