@@ -60,7 +60,6 @@ def test_method_map_and_code_are_made_when_they_are_asked_for(explorer):
     assert not explorer.code.object
     explorer.open.clicks += 1
     assert explorer.map.points.data["cluster"] == [str(k) for k in explorer.session.view.labels]
-    assert len(explorer.graph.frames.data["start"]) == 4
     explorer.map.points.selected.indices = [0]
     assert explorer.detail.object.count("<tr>") == len(explorer.session.explain(0).points)
     explorer.widgets["kernel"].value, explorer.widgets["reg"].value = "quadratic", 0.1

@@ -23,7 +23,7 @@ except ImportError:
     raise ImportError("the explorer needs Panel: pip install 'subspaces[explore]'.") from None
 
 from subspaces.app.explorer import cards
-from subspaces.app.explorer.figures import GraphFigure, MapFigure
+from subspaces.app.explorer.figures import MapFigure
 from subspaces.app.explorer.pictures import Pictures
 from subspaces.app.explorer.work import Work
 
@@ -86,7 +86,7 @@ class Explorer:
         self._asked: Question | None = None
         self._quiet = self._scheduled = False
         self._classes = ["explorer", *["whole-page"] * whole_page]
-        self.graph, self.map = GraphFigure(), MapFigure(session, self.pictures, max_points)
+        self.map = MapFigure(session, self.pictures, max_points)
         self.map.on_click(self._clicked)
         self.verdict, self.gallery, self.detail, self.code, self.error = (pane() for _ in range(5))
         self.work = Work(pane(visible=False))
@@ -192,13 +192,11 @@ class Explorer:
         }
         self.fit = button("Cluster with these", self._fit, 200)
         self.open = button("▸ Advanced: method, map and code", self._open, 260)
-        graph, drawn = (
-            column(pane(f"<h2>{name}</h2>"), pn.pane.Bokeh(each.figure, sizing_mode="stretch_width"), basis=340, grow=2)
-            for name, each in (("Graph, ordered by group", self.graph), ("Map; click a sample", self.map))
-        )
+        drawn = pn.pane.Bokeh(self.map.figure, sizing_mode="stretch_width")
+        drawn = column(pane("<h2>Map; click a sample</h2>"), drawn, self.detail, basis=340, grow=2)
         settings = column(*self.widgets.values(), row(self.fit), basis=250, grow=1)
-        below = row(column(self.detail, basis=340, grow=2), column(self.code, basis=300, grow=1))
-        self.advanced = pn.Column(row(settings, graph, drawn), below, visible=False, sizing_mode="stretch_width")
+        parts = row(settings, drawn, column(self.code, basis=300, grow=2))
+        self.advanced = pn.Column(parts, visible=False, sizing_mode="stretch_width")
         return row(self.open), self.advanced
 
     def _dress(self) -> None:
@@ -206,8 +204,7 @@ class Explorer:
         by_system = self._system is not None and bool(self._system.dark_mode)
         self.is_dark = {"System": by_system, "Light": False, "Dark": True}[self.look.value]
         self.view.css_classes = [*self._classes, f"look-{self.look.value.lower()}"]
-        for drawn in (self.graph, self.map):
-            drawn.dress(self.is_dark)
+        self.map.dress(self.is_dark)
 
     # ---------------------------------------------------------------- what is shown
 
@@ -234,7 +231,6 @@ class Explorer:
         session, view = self.session, self.session.view
         for name, value in asdict(Settings.of(view.fit)).items():
             _set_value(self.widgets[name], "none" if value is None else value)
-        self.graph.update(view)
         self.map.update(view)
         self.detail.object = ""
         command = session.command(self.source) if self.source else ""

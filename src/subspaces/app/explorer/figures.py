@@ -1,4 +1,4 @@
-"""Bokeh figures whose data is replaced: the graph and the map."""
+"""Map of the samples, a figure of Bokeh whose data is replaced."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, LinearColorMapper, Range1d, TapTool
+from bokeh.models import ColumnDataSource, HoverTool, TapTool
 from bokeh.plotting import figure
 
 from subspaces.app.explorer.cards import COLORS, color_of
 from subspaces.app.explorer.pictures import Pictures
 from subspaces.app.explorer.session import Session, View
-from subspaces.inspection.plots.graph import cells_of
 from subspaces.inspection.plots.layout import plane
-from subspaces.inspection.plots.style import thinned
 from subspaces.utils.types import Array, Labels
 
 _MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex", "star", "plus")
@@ -23,18 +21,8 @@ _OTHERS = {"nonselection_fill_alpha": 0.55, "nonselection_line_alpha": 0.55}
 _CHOSEN = {"selection_line_color": "#000000", "selection_line_width": 2.5, "selection_fill_alpha": 1}
 _NAMES = {"text_align": "center", "text_baseline": "middle", "text_font_style": "bold", "text_font_size": "12px"}
 _PLATES = {"background_fill_alpha": 0.75, "border_radius": 5, "padding": 2}
-_CELLS = 240
 GROUND, INK, EDGE = ("#ffffff", "#1b1e23"), ("#222222", "#dfe3e8"), ("#cccccc", "#444a52")
 """Colours of the light and the dark look: behind, of text, of frames."""
-
-
-def _palette(dark: bool) -> list[str]:
-    """Return the ground for nothing, then a tint of blue through blue to the ink, monotone in lightness."""
-    stops = np.array([[191, 220, 236], [0, 114, 178], [0, 0, 0]])
-    stops = np.array([[30, 62, 84], [86, 180, 233], [255, 255, 255]]) if dark else stops
-    at = np.linspace(0, 2, 255)
-    colors = np.stack([np.interp(at, [0, 1, 2], channel) for channel in stops.T], axis=1).round().astype(int)
-    return [GROUND[dark]] + [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in colors.tolist()]
 
 
 def _figure(tools: str, **options: Any) -> Any:
@@ -50,46 +38,6 @@ def _dress(drawn: Any, dark: bool) -> None:
     drawn.stylesheets = [f":host {{ --background-color: {GROUND[dark]}; }} canvas {{ background: {GROUND[dark]}; }}"]
     for axis in drawn.axis:
         axis.update(axis_label_text_color=INK[dark], major_label_text_color=INK[dark], axis_line_color=EDGE[dark])
-
-
-class GraphFigure:
-    """Affinity matrix ordered by cluster, in cells."""
-
-    def __init__(self) -> None:
-        self.image = ColumnDataSource({"image": [np.zeros((2, 2), dtype=np.uint8)], "n": [1]})
-        self.frames = ColumnDataSource({"start": [], "end": []})
-        self.figure = _figure("box_zoom,reset,save", match_aspect=False, x_range=Range1d(0, 1), y_range=Range1d(1, 0))
-        self.shades = LinearColorMapper(palette=_palette(False), low=0, high=255)
-        self.figure.image("image", x=0, y=0, dw="n", dh="n", source=self.image, color_mapper=self.shades)
-        thin = {"fill_alpha": 0, "line_color": INK[0], "line_alpha": 0.35, "line_width": 0.7}
-        self.squares = self.figure.quad(
-            left="start", right="end", top="start", bottom="end", source=self.frames, **thin
-        )
-        for axis in (self.figure.xaxis[0], self.figure.yaxis[0]):
-            axis.update(major_tick_line_color=None, minor_tick_line_color=None, axis_label="group")
-
-    def dress(self, dark: bool) -> None:
-        """Take on the light or the dark look."""
-        _dress(self.figure, dark)
-        self.shades.palette = _palette(dark)
-        self.squares.glyph.line_color = INK[dark]
-
-    def update(self, view: View) -> None:
-        """Replace the data: a byte for each cell, on a root scale, never 0 where there is an entry."""
-        n, sizes = len(view.labels), view.sizes
-        cells = cells_of(view.fit.affinity_matrix_, view.labels, _CELLS)
-        root = np.sqrt(cells / (cells.max() or 1.0))
-        shades = np.where(cells > 0, 1 + np.round(254 * root), 0).astype(np.uint8)
-        ends = np.cumsum(sizes)
-        starts = ends - sizes
-        self.image.data = {"image": [shades], "n": [n]}
-        self.frames.data = {"start": starts.tolist(), "end": ends.tolist()}
-        self.figure.x_range.update(start=0, end=n)
-        self.figure.y_range.update(start=n, end=0)
-        short = [name if len(name) <= 8 else f"{name[:7]}…" for name in map(view.name_of, range(len(ends)))]
-        middles, names = thinned((starts + ends) / 2, short, 0.045 * n)
-        for axis in (self.figure.xaxis[0], self.figure.yaxis[0]):
-            axis.update(ticker=FixedTicker(ticks=middles), major_label_overrides=dict(zip(middles, names, strict=True)))
 
 
 class MapFigure:
