@@ -1,4 +1,4 @@
-"""Page of the explorer without a browser: widgets, levels, edits, files, looks, texts; and its server."""
+"""Page of the explorer without a browser: the slider, questions, edits, files, looks, texts; and its server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
@@ -18,121 +17,181 @@ from scipy import sparse
 
 import subspaces
 from cli_data import environment
-from subspaces.app.explorer.session import Session, Settings
+from subspaces.app.explorer import session_of
 from subspaces.app.features import vectors_of
 from subspaces.utils.progress import phase
 
 pytest.importorskip("panel", reason="Panel is not installed: pip install subspaces[explore]")
 
-from subspaces.app.explorer.app import Explorer, Work
+from subspaces.app.explorer.app import Explorer
+from subspaces.app.explorer.cards import COLORS, badge
+from subspaces.app.explorer.work import Work
+
+NASTY = "<img src=x onerror=alert(1)>"
 
 
 @pytest.fixture
 def explorer(data):
     ids = [f"<img src=x onerror=alert({i})>" for i in range(120)]
-    return Explorer(Session(*data, ids=ids, image_shape=(3, 4), settings=Settings(4)))
+    return Explorer(session_of(*data, n_clusters=4, ids=ids, image_shape=(3, 4)))
 
 
-def test_widgets_move_the_page(explorer):
-    before = explorer.current
-    explorer.widgets["n_clusters"].value = 6
-    assert len(explorer.current.sizes) == 6
-    assert "6 clusters" in explorer.quality.object
-    assert "6 groups, as asked" in explorer.quality.object
-    assert explorer.gallery.object.count('class="card"') == 6
-    assert explorer.map.points.data["label"].tolist() == explorer.current.labels.tolist()
-    assert len(explorer.graph.frames.data["start"]) == 6
-    assert explorer.current is not before
-    explorer.widgets["scaling"].value = "unit"
-    assert explorer.current.settings.scaling == "unit"
-    assert "scaling=&#x27;unit&#x27;" in explorer.code.object
+def html_of(explorer):
+    panes = (explorer.verdict, explorer.question, explorer.gallery, explorer.detail, explorer.code, explorer.error)
+    return "".join(pane.object for pane in panes)
 
 
-def test_click_shows_representers(explorer):
+def test_slider_moves_the_page_and_undo_brings_it_back(explorer):
+    first = explorer.verdict.object
+    assert "4 groups, as asked" in first
+    assert explorer.undo.disabled
+    explorer.number.value = 6
+    assert explorer.gallery.object.count("class='card'") == 6
+    assert "<b class='clusters'>6 groups</b>" in explorer.verdict.object
+    assert len(explorer.groups.options) == 6
+    explorer.undo.clicks += 1
+    assert explorer.verdict.object == first
+    assert explorer.number.value == 4
+    assert explorer.gallery.object.count("class='card'") == 4
+
+
+def test_method_map_and_code_are_made_when_they_are_asked_for(explorer):
+    assert not explorer.advanced.visible
+    assert not explorer.code.object
+    explorer.open.clicks += 1
+    assert explorer.map.points.data["cluster"] == [str(k) for k in explorer.session.view.labels]
     explorer.map.points.selected.indices = [0]
-    found = explorer.session.explain(explorer.current, 0)
-    assert explorer.detail.object.count("<tr>") == len(found.points)
-    assert len(explorer.map.links.data["x1"]) == len(found.points)
-    assert "&lt;img src=x onerror" in explorer.detail.object
-    assert "<img src=x" not in explorer.detail.object + explorer.gallery.object
-    explorer.widgets["n_nonzero"].value = 2  # the point stays chosen
-    assert len(explorer.map.links.data["x1"]) == len(explorer.session.explain(explorer.current, 0).points)
+    assert explorer.detail.object.count("<tr>") == len(explorer.session.explain(0).points)
+    explorer.widgets["kernel"].value, explorer.widgets["reg"].value = "quadratic", 0.1
+    explorer.fit.clicks += 1
+    assert explorer.session.view.model.kernel == "quadratic"
+    assert "kernel=&#x27;quadratic&#x27;" in explorer.code.object
+    assert "<img src=x" not in html_of(explorer)
+
+
+def test_questions_are_answered_and_taken_back(explorer, asks):
+    assert not explorer.card.visible
+    explorer.ask.clicks += 1
+    assert explorer.card.visible
+    (pair, shown) = explorer._asked[:2], explorer.question.object
+    assert shown.count('class="picture') == 2
+    assert "<img src=x" not in shown
+    explorer.replies["Different (2)"].clicks += 1
+    assert explorer.session.answers == [(*pair, False)]
+    assert "1 answer so far" in explorer.asked.object
+    assert explorer.question.object != shown
+    assert explorer.save_answers.visible
+    explorer.undo.clicks += 1
+    assert explorer.session.answers == []
+    assert explorer._asked[:2] == pair
+    explorer.enough.clicks += 1
+    assert not explorer.card.visible
+    assert explorer.ask.visible
+
+
+def test_when_nothing_is_left_to_ask():
+    explorer = Explorer(session_of(np.ones((5, 3))), asking=True)
+    assert "No question" in explorer.question.object
+    assert all(button.disabled for button in explorer.replies.values())
+
+
+def test_groups_are_named_merged_and_split(explorer):
+    assert explorer.rename.disabled
+    explorer.groups.value = [1]
+    explorer.name.value = " <i>cats "
+    explorer.rename.clicks += 1
+    assert "&lt;i&gt;cats" in explorer.gallery.object
+    assert "<i>cats" not in html_of(explorer)
+    explorer.groups.value = [1, 3]
+    explorer.merge.clicks += 1
+    assert len(explorer.groups.options) == 3
+    explorer.groups.value = [1]
+    explorer.split.clicks += 1
+    assert len(explorer.groups.options) == 4
 
 
 def test_what_fails_is_said_and_can_be_tried_again(explorer, monkeypatch):
     def fail(*_):
-        raise ValueError("too <few> points")
+        raise ValueError("too <few> samples")
 
     with monkeypatch.context() as patched:
-        patched.setattr(explorer.session, "compute", fail)
-        explorer.widgets["n_clusters"].value = 3
-    assert "too &lt;few&gt; points" in explorer.quality.object
-    explorer.widgets["n_clusters"].value = 4
-    monkeypatch.setattr(explorer.session, "choose", fail)
-    explorer.choose.clicks += 1
-    assert "too &lt;few&gt; points" in explorer.quality.object
-    assert not explorer.choose.disabled
-    assert explorer.choose.label == "Choose for me"
-    chosen = Settings(5, kernel="cubic", scaling=None, reg=0.123, n_nonzero=9, assign_labels="modularity")
-    monkeypatch.setattr(explorer.session, "choose", lambda: chosen)
-    explorer.choose.clicks += 1
-    assert explorer.settings == explorer.current.settings == chosen
+        for name in ("at_level", "question", "fit", "report_file"):
+            patched.setattr(explorer.session, name, fail)
+        for act in (explorer._move, explorer._ask, explorer._fit, explorer._make_report):
+            explorer.error.object = ""
+            act()
+            assert "too &lt;few&gt; samples" in explorer.error.object
+    for each in (explorer.ask, explorer.fit, explorer.report):
+        assert not each.disabled
+    explorer.number.value = 3
+    assert not explorer.error.object
+    assert "3 groups" in explorer.verdict.object
 
 
-def test_points_that_are_no_images(data):
+def test_a_window_does_nothing_to_what_another_has_changed(explorer):
+    other = Explorer(explorer.session)
+    explorer.number.value = 6
+    other.groups.value = [0, 1]
+    other.merge.clicks += 1
+    assert "Another window" in other.error.object
+    assert len(explorer.session.view.sizes) == len(other.groups.options) == 6
+    other.groups.value = [0, 1]
+    other.merge.clicks += 1
+    assert len(explorer.session.view.sizes) == 5
+
+
+def test_report_is_of_what_is_shown(explorer):
+    assert not explorer.save_report.visible
+    explorer.report.clicks += 1
+    assert explorer.save_report.visible
+    assert b"4 groups, as asked" in explorer.page.read()
+    explorer.number.value = 5  # another view: that report is not of it
+    assert not explorer.save_report.visible
+
+
+def test_rows_of_a_table(data):
     assert type(subspaces.explore(data[0])).__name__ == "Column"
-    explorer = Explorer(Session(data[0], settings=Settings(4)))
-    assert explorer.gallery.object.count("<svg") == len(explorer.current.sizes)
+    explorer = Explorer(session_of(data[0], n_clusters=4), max_points=50)
+    assert explorer.gallery.object.count("<svg") == 4
     assert "thumb" not in explorer.map.points.data
+    assert len(explorer.map.points.data["x"]) == 50
     assert callable(subspaces.explore)  # still the function, after its modules were imported
 
 
-# ---------------------------------------------------------------- names, mergers, pictures, looks
+def test_no_column_of_large_numbers_flattens_the_others(rng):
+    X = rng.normal(size=(60, 4)) + np.repeat([[0, 0, 0, 0], [6, 0, 6, 0]], 30, axis=0)
+    page = Explorer(session_of(X * [1, 1, 1, 1e5], n_clusters=2)).gallery.object
+    heights = [float(pair.split(",")[1]) for pair in page.split('<polyline points="')[1].split('"')[0].split()]
+    assert np.ptp(heights[:3]) > 5  # of 60
 
 
-def rename(explorer, cluster, name):
-    explorer.naming.clusters.value = [cluster]
-    explorer.naming.name.value = name
-    explorer.naming.rename.clicks += 1
+def test_every_group_up_to_20_has_a_colour_of_its_own():
+    assert len(set(COLORS)) == 20
+    assert len({badge(k).replace(f">{k}<", "") for k in range(40)}) == 40  # then stripes
 
 
-def test_clusters_are_named_merged_and_restored(explorer):
-    before = explorer.current
-    naming = explorer.naming
-    assert all(button.disabled for button in (naming.rename, naming.merge, naming.undo))
-    rename(explorer, 1, " <i>cats ")
-    assert explorer.current.names == ("", "<i>cats", "", "")
-    assert "&lt;i&gt;cats" in explorer.gallery.object
-    assert set(explorer.map.points.data["cluster"]) == {"0", "<i>cats", "2", "3"}
-    naming.clusters.value = [1, 3]
-    naming.merge.clicks += 1
-    assert explorer.current.names == ("", "<i>cats", "")
-    np.testing.assert_array_equal(explorer.current.labels, np.take([0, 1, 2, 1], before.labels))
-    assert "3 clusters" in explorer.quality.object
-    assert "np.take([0, 1, 2, 1], model.labels_)" in explorer.code.object
-    naming.undo.clicks += 1
-    naming.undo.clicks += 1
-    np.testing.assert_array_equal(explorer.current.labels, before.labels)
-    assert naming.undo.disabled
-    rename(explorer, 0, "dogs")
-    explorer.widgets["n_clusters"].value = 3  # other clusters: names were not theirs
-    assert not any(explorer.current.names)
+def test_looks(explorer):
+    light = explorer.map.figure.background_fill_color
+    assert "look-system" in explorer.view.css_classes
+    explorer.look.value = "Dark"
+    assert "look-dark" in explorer.view.css_classes
+    assert explorer.map.figure.background_fill_color != light
 
 
-def test_report_of_what_is_shown(explorer):
-    explorer.naming.clusters.value = [0, 1]
-    explorer.naming.merge.clicks += 1
-    rename(explorer, 2, "<cats>")
-    assert not explorer.taking.report_file.visible
-    explorer.taking.report.clicks += 1
-    assert explorer.taking.report_file.visible
-    page = explorer.taking.page.read().decode()
-    assert "clusters were merged by hand" in page
-    assert explorer._labels(".csv").read().startswith(b"id,cluster,name,confidence")
-    assert "Cluster 2: &lt;cats&gt;" in page
-    assert not explorer.work.pane.visible
-    explorer.widgets["n_clusters"].value = 5  # another view: that report is not of it
-    assert not explorer.taking.report_file.visible
+def test_texts_and_counts_are_shown_by_their_words(asks):
+    texts = [f"{NASTY} no {i}\n" + ("apple pear plum" if i % 2 else "engine brake wheel") for i in range(90)]
+    explorer = Explorer(session_of(vectors_of(texts, "tfidf"), n_clusters=2, texts=texts), asking=True)
+    assert explorer.gallery.object.count("class='words'") == 2
+    assert explorer.question.object.count("engine brake wheel") == 2
+    assert "of &lt;two&gt; groups" in explorer.question.object
+    assert list(explorer.map.points.data["line"]) == explorer.session.first_lines
+    explorer.map.points.selected.indices = [0]
+    assert "<img src=x" not in html_of(explorer)
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(np.repeat([[3.0, 3, 3, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 3, 3, 3]], 30, axis=0))
+    genes = [f"<gene {i}>" for i in range(6)]
+    explorer = Explorer(session_of(sparse.csr_array(counts * 1.0), n_clusters=2, feature_names=genes))
+    assert "&lt;gene" in explorer.gallery.object
 
 
 def test_work_shows_phases_counts_and_the_time_left():
@@ -153,107 +212,6 @@ def test_work_shows_phases_counts_and_the_time_left():
     assert shown[-1] == ""
 
 
-def test_looks(explorer):
-    light = explorer.map.figure.background_fill_color
-    assert "look-system" in explorer.view.css_classes
-    explorer.look.value = "Dark"
-    assert explorer.is_dark
-    assert "look-dark" in explorer.view.css_classes
-    assert explorer.map.figure.background_fill_color != light
-    explorer.look.value = "Light"
-    assert explorer.map.figure.background_fill_color == light
-
-
-def test_vectors_of_images_show_the_images(data):
-    pixels = np.random.default_rng(0).random((120, 6 * 5))
-    explorer = Explorer(Session(data[0], pixels=pixels, image_shape=(6, 5), max_points=100, settings=Settings(4)))
-    assert explorer.pictures.pixels.shape == (100, 6, 5)
-    with pytest.raises(ValueError, match="must hold the 30 values"):
-        Session(data[0], pixels=pixels, image_shape=(3, 4))
-
-
-def test_level_slider_moves_the_page_and_others_bring_it_back(explorer):
-    fit = explorer.current
-    assert explorer.level.value == 4
-    assert explorer.level.end == fit.n_levels
-    assert "The clusters of the fit" in explorer.level_note.object
-    explorer.map.points.selected.indices = [0]
-    explorer.level.value = 7
-    assert explorer.current.level == 7
-    assert explorer.current.model is fit.model
-    assert explorer.gallery.object.count('class="card"') == 7
-    assert explorer.map.points.data["label"].tolist() == fit.model.labels_at(7).tolist()
-    assert "<b>Level 7</b>" in explorer.level_note.object
-    assert "stand out" not in explorer.level_note.object  # nobody tested that
-    assert "7 groups, as asked" in explorer.quality.object
-    assert "labels_at(7)" in explorer.code.object
-    explorer.level.value = 1
-    assert "1 cluster<" in explorer.quality.object
-    assert "all points together" in explorer.level_note.object
-    explorer.widgets["n_nonzero"].value = 7
-    assert explorer.current.level is None
-    assert explorer.level.value == len(explorer.current.sizes) == 4
-    np.testing.assert_array_equal(explorer.current.labels, explorer.current.model.labels_)
-
-
-def test_level_note_tells_the_p_value(explorer):
-    tree = explorer.current.tree
-    p_value = np.full(len(tree.merges), np.nan)
-    p_value[[tree.split(1), tree.split(2)]] = 0.0004, 0.3
-    explorer.current.model._tree = replace(tree, p_value=p_value)
-    for level, text in ((2, "p &lt; 0.001, real."), (3, "p 0.30, may be chance."), (5, "not tested.")):
-        explorer.level.value = level
-        assert text in explorer.level_note.object
-
-
-def test_page_does_without_p_values(explorer, monkeypatch):
-    def fail(view):
-        raise MemoryError("no room")
-
-    monkeypatch.setattr(explorer.session, "tested", fail)
-    explorer.level.value = 5
-    assert "not tested." in explorer.level_note.object
-    assert explorer.current.is_tested  # and is not tried again
-
-
-def test_tests_that_come_late_change_nothing(explorer):
-    old = explorer.session.at_level(explorer.current, 2)
-    explorer.widgets["n_clusters"].value = 5
-    shown = explorer.current
-    explorer._note(old, explorer._tested(old))
-    assert explorer.current is shown
-    assert not explorer._tested(old).is_tested  # its model is gone, so nothing was computed
-
-
-def test_texts_on_the_page_and_in_the_report():
-    texts = [f"<b>no {i}</b> " + ("apple pear plum" if i % 2 else "engine brake wheel") for i in range(40)]
-    session = Session(vectors_of(texts, "tfidf"), texts=texts, settings=Settings(2))
-    explorer = Explorer(session)
-    page = explorer.gallery.object
-    assert page.count('class="words"') == 2
-    assert "&lt;b&gt;" in page
-    assert "<svg" not in page
-    assert list(explorer.map.points.data["line"]) == session.first_lines
-    explorer.map.points.selected.indices = [0]
-    assert "&lt;b&gt;no 0&lt;/b&gt;" in explorer.detail.object
-    assert "<b>no" not in page + explorer.detail.object
-    report = session.report_file(explorer.current, "notes").read().decode()
-    assert "words are those that set it apart" in report
-    assert "&lt;b&gt;no 3&lt;/b&gt;" in report
-
-
-def test_counts_with_names_show_them():
-    rng = np.random.default_rng(0)
-    counts = rng.poisson(np.repeat([[3.0, 3, 3, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 3, 3, 3]], 30, axis=0))
-    names = [f"<gene {i}>" for i in range(6)]
-    explorer = Explorer(Session(sparse.csr_array(counts * 1.0), feature_names=names, settings=Settings(2)))
-    first = {name for words in explorer.current.words for name in words[:1]}
-    assert len(first & set(names[:3])) == len(first & set(names[3:])) == 1
-    assert "&lt;gene" in explorer.gallery.object
-    unnamed = Explorer(Session(sparse.csr_array(counts * 1.0), settings=Settings(2)))
-    assert unnamed.gallery.object.count("<svg") == 2
-
-
 # ---------------------------------------------------------------- the server
 
 
@@ -263,7 +221,7 @@ import numpy as np
 import panel as pn
 from tornado.ioloop import IOLoop, PeriodicCallback
 from subspaces.app.explorer.server import serve
-from subspaces.app.explorer.session import Session, Settings
+from subspaces.app.explorer import session_of
 
 class Thing: pass
 
@@ -279,7 +237,7 @@ def announce(address):
     PeriodicCallback(busy, 1).start()
     IOLoop.current().call_later(0.3, print, address, flush=True)
 
-session = Session(np.random.default_rng(0).normal(size=(30, 4)), settings=Settings(2))
+session = session_of(np.random.default_rng(0).normal(size=(30, 4)), n_clusters=2)
 serve(session, open_browser=False, announce=announce)
 print("ended")
 """
@@ -308,9 +266,9 @@ from urllib.parse import urlsplit
 import numpy as np
 from tornado.ioloop import IOLoop
 from subspaces.app.explorer.server import serve
-from subspaces.app.explorer.session import Session, Settings
+from subspaces.app.explorer import session_of
 
-session = Session(np.random.default_rng(0).normal(size=(30, 4)), settings=Settings(2))
+session = session_of(np.random.default_rng(0).normal(size=(30, 36)), n_clusters=2, image_shape=(6, 6))
 tell = lambda address: IOLoop.current().call_later(0.3, print, address, flush=True)
 serve(session, host=sys.argv[1], open_browser=False, announce=tell)
 """
@@ -343,9 +301,13 @@ def test_server_answers_under_its_own_names_only(host):
             assert status(parts.path) == 200
             for name in ("localhost", "127.0.0.1", "[::1]"):
                 assert status(parts.path, Host=f"{name}:{port}") == 200, name
+            assert status(f"{parts.path}/29-160") == 200  # a picture
+            for name in ("30-160", "0-161", "99999999999-160", "-1-160", "../x-160"):
+                assert status(f"{parts.path}/{name}") == 404, name
             others = (f"evil.example:{port}", f"127.0.0.1:{port + 1}", "localhost", f"127.0.0.1.evil.example:{port}")
             for name in others:
                 assert status(parts.path, Host=name) == 404, name
+                assert status(f"{parts.path}/0-160", Host=name) == 404, name
                 assert status("/static/js/bokeh.min.js", Host=name) == 404, name
             assert status(parts.path, Host=f"10.1.2.3:{port}") == (200 if host == "0.0.0.0" else 404)
             for origin, expected in ((parts.netloc, 101), (f"evil.example:{port}", 403)):

@@ -31,11 +31,10 @@ from subspaces.selection.result import Selection
 from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.hierarchy import FINE
 from subspaces.utils.blocks import map_blocks
-from subspaces.utils.ordering import in_order
+from subspaces.utils.ordering import first_largest
 from subspaces.utils.process import one_thread, quiet, warn_caller
 from subspaces.utils.progress import phase
 from subspaces.utils.spelling import counted
-from subspaces.utils.ties import first_largest
 from subspaces.utils.types import Array, Labels, Sparse
 
 SURE = 0.9

@@ -1,19 +1,27 @@
-"""``subspaces explore``: a page in the browser whose sliders move the clusters."""
+"""``subspaces explore``: the groups in the browser, to look at, to correct, and with questions."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Annotated
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from subspaces.app.cli import _options as options
 from subspaces.app.cli._common import Refusal, as_option, limited_threads, one_line, refuse, tell
 from subspaces.app.cli._features import PIXELS, Features
 from subspaces.app.cli._inputs import Inputs
-from subspaces.app.cli._options import Reading
+from subspaces.app.cli._options import AUTO, Reading
+from subspaces.app.cli._task import Task
+from subspaces.app.cli.cluster import ClustersOption, _run
 from subspaces.utils.progress import shown
-from subspaces.utils.spelling import counted
+
+if TYPE_CHECKING:
+    from subspaces.app.explorer import Session
 
 page = partial(options.option, "The page")
 HostOption = Annotated[
@@ -29,12 +37,7 @@ PortOption = Annotated[int, page("--port", "NUMBER", "Port; left out, a free one
 BrowserOption = Annotated[bool, page("--browser/--no-browser", None, "Open the page (the default), or only say where.")]
 PointsOption = Annotated[
     int,
-    page(
-        "--max-points",
-        "NUMBER",
-        "Of more points a random sample is explored, so that the page keeps up; left out, 2000.",
-        min=3,
-    ),
+    page("--max-points", "NUMBER", "Most points drawn on the map, all are clustered; left out, 2000.", min=3),
 ]
 ShapeOption = Annotated[
     str | None,
@@ -45,14 +48,25 @@ ShapeOption = Annotated[
         "the values where they are square.",
     ),
 ]
+AnswersOption = Annotated[
+    Path | None,
+    options.output(
+        "--answers",
+        "FILE",
+        "Answers to questions (.csv): read at the start if it is there, written after every answer, so that the same "
+        "command goes on where it was left.",
+    ),
+]
 
 
 @options.reads_files
 def explore(
     file: options.FilesArgument,
     reading: Reading,
+    n_clusters: ClustersOption = None,
     image_shape: ShapeOption = None,
     max_points: PointsOption = 2000,
+    answers: AnswersOption = None,
     seed: options.SeedOption = None,
     threads: options.ThreadsOption = None,
     host: HostOption = "127.0.0.1",
@@ -61,61 +75,84 @@ def explore(
     quiet: options.QuietOption = False,
     debug: options.DebugOption = False,
 ) -> None:
-    """Explore the samples of FILE in the browser: move a slider, watch the clusters, name and merge them.
+    """Explore the groups of FILE in the browser: look at them, answer questions, name, merge and split them.
 
     It starts with what subspaces cluster FILE finds, runs on this machine only and sends nothing. Ctrl-C ends it.
 
     Example: subspaces explore faces.npz --label y
     """
     shape = _shape(image_shape)
-    reading.no_settings()
-    from subspaces.app.files import read_table
+    _server()  # what is missing is said before hours of work
+    with limited_threads(threads):
+        session, source = started(file, reading, n_clusters, seed, answers, quiet, shape)
+        open_page(session, source, host=host, port=port, open_browser=browser, max_points=max_points)
 
+
+def started(
+    file: Sequence[str],
+    reading: Reading,
+    n_clusters: str | None,
+    seed: int | None,
+    answers: Path | None,
+    quiet: bool,
+    shape: tuple[int, ...] | None = None,
+) -> tuple[Session, str]:
+    """Cluster as ``subspaces cluster`` does, and follow the answers there are.
+
+    Returns
+    -------
+    The session, and the file with the options it is read with, for commands that repeat it.
+    """
+    reading.no_settings()
+    k, given = options.number_of_clusters(n_clusters), dict(reading.given)
+    features, inputs = Features.checked(reading), Inputs.of(list(file))
+    from subspaces.app.files import FileError, check_output
+
+    if answers is not None:
+        check_output(answers, force=True, source=inputs.main, suffixes=(".csv",), what="answers")
+    from subspaces.app.explorer.answers import read_answers
+    from subspaces.app.explorer.pictures import image_shape_of
+    from subspaces.app.explorer.session import Session
+
+    with shown(not quiet):
+        run = _run(Task(inputs, reading, features, AUTO, k, {"random_state": seed or 0}), None)
+        data: Any = run.data
+        if data.image_shape is None and data.texts is None:
+            if shape is not None and prod(shape) != data.X.shape[1]:
+                found = f"{'x'.join(map(str, shape))} is not the size of rows of {data.X.shape[1]} values"
+                raise FileError(inputs.title, f"--image-shape: {found}; correct it or leave it out")
+            data = replace(data, image_shape=shape or image_shape_of(data.X))
+        title = one_line(inputs.main.name)
+        session = Session(run.estimator, data, title=title, reading=run.reading, answers=answers)
+        if answers is not None and (told := read_answers(answers, data)):
+            session.answer(told)
+    tell(*(f"note: {note}" for note in data.notes))
+    if features.spec is None and data.is_image_folder:  # chosen here, so the command that repeats it names it
+        given["features"] = PIXELS if data.features is None else str(data.features.name)
+    elif reading.features is not None:
+        given["features"] = reading.features
+    return session, one_line(" ".join([shlex.join(file), *(as_option(*each) for each in given.items())]))
+
+
+def open_page(session: Session, source: str, **more: Any) -> None:
+    """Serve the page until Ctrl-C; `more` goes to the server."""
+    said = f"exploring {session.title}: {session.view.verdict} Ctrl-C ends it"
+    _server()(
+        session,
+        title=f"subspaces: {session.title}",
+        source=source,
+        announce=lambda address: tell(address, said),
+        **more,
+    )
+
+
+def _server() -> Any:
+    """Return what serves the page, or say what to install."""
     try:
-        from subspaces.app.explorer import Session
         from subspaces.app.explorer.server import serve
     except ImportError as error:
         raise Refusal(str(error)) from None
-    from subspaces import SubspaceClustering
-
-    features, inputs, given = Features.checked(reading), Inputs.of(file), dict(reading.given)
-    with limited_threads(threads):
-        with shown(not quiet):
-            read = read_table(inputs.source, **given)
-            data, chosen = features.better(read, features.of(read), SubspaceClustering(random_state=seed or 0).choose)
-            session = Session(
-                data.X,
-                None
-                if data.y is None or data.classes is None
-                else [data.classes[code] if code >= 0 else "" for code in data.y],
-                ids=data.ids,
-                pixels=data.pixels,
-                texts=data.texts,
-                feature_names=data.feature_names,
-                lines=data.places.get("line"),
-                chosen=chosen,
-                image_shape=shape or data.image_shape,
-                max_points=max_points,
-                seed=seed or 0,
-            )
-            started = session.first_settings
-            session.compute(started)  # the page finds it done
-        tell(*(f"note: {note}" for note in data.notes))
-        began = f"begins with {counted(started.n_clusters, 'cluster')} as subspaces cluster finds them; Ctrl-C ends it"
-        said = f"exploring {inputs.title}, which {began}"
-        if features.spec is None and data.is_image_folder:  # chosen here, so the command that repeats it names it
-            given["features"] = PIXELS if data.features is None else str(data.features.name)
-        elif reading.features is not None:
-            given["features"] = reading.features
-        serve(
-            session,
-            title=f"subspaces: {one_line(inputs.main.name)}",
-            source=one_line(" ".join([shlex.join(file), *(as_option(*each) for each in given.items())])),
-            host=host,
-            port=port,
-            open_browser=browser,
-            announce=lambda address: tell(address, said),
-        )
+    return serve
 
 
 def _shape(text: str | None) -> tuple[int, ...] | None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from subspaces.app.cli._common import Commands, PlainCommand
+from subspaces.app.cli.ask import ask
 from subspaces.app.cli.cluster import cluster
 from subspaces.app.cli.compare import compare
 from subspaces.app.cli.demo import demo
@@ -42,5 +43,5 @@ def _main(
     """
 
 
-for command in (cluster, predict, compare, demo, explore, methods, cite):
+for command in (cluster, predict, compare, demo, explore, ask, methods, cite):
     app.command(cls=PlainCommand)(command)

@@ -11,8 +11,11 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
 
+from tornado.ioloop import IOLoop
+from tornado.web import HTTPError, RequestHandler
+
 from subspaces.app.explorer.app import Explorer
-from subspaces.app.explorer.pictures import Pictures
+from subspaces.app.explorer.pictures import LARGE, SMALL, Pictures
 from subspaces.app.explorer.session import Session
 from subspaces.utils.process import on_stop_signals
 
@@ -25,28 +28,30 @@ def serve(
     session: Session,
     *,
     title: str = "subspaces explorer",
-    source: str | None = None,
+    source: str = "",
     host: str = LOOPBACK,
     port: int = 0,
     open_browser: bool = True,
     announce: Callable[[str], None] | None = None,
+    **more: Any,
 ) -> None:
     """Serve the explorer until interrupted.
 
     `source` is the file and how it is read, for the command that repeats a view. The default `host` is reached from
     this machine only; `port` 0 takes a free one. `announce` is called with the page's address, which holds a secret:
-    without it nobody else on the machine finds it.
+    without it nobody else on the machine finds it. `more` goes to :class:`Explorer`.
     """
-    pictures = Pictures(session)  # all visitors share them, and the session's memory
+    pictures = Pictures(session)  # all visitors share them, and the session
     port = port or _free_port(host)
     secret = secrets.token_urlsafe(12)
     reached = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)
     shown = f"[{reached}]" if ":" in reached else reached
     address = f"http://{shown}:{port}/{secret}"
+    pictures.address = f"/{secret}"
     import panel as pn  # late: without it the page says what to install
 
     server = pn.io.server.get_server(
-        {secret: lambda: Explorer(session, title, source, pictures, whole_page=True).view},
+        {secret: lambda: Explorer(session, title, source, pictures, whole_page=True, **more).view},
         port=port,
         address=host,
         # another site open in the same browser must not talk to this server
@@ -58,6 +63,7 @@ def serve(
         use_index=False,
         redirect_root=False,
         index=None,
+        extra_patterns=[(rf"/{secret}/([0-9]{{1,9}})-([0-9]{{1,4}})", _Picture, {"pictures": pictures})],
     )
     _answer_only(server._tornado, {shown, "localhost", LOOPBACK, "[::1]"}, port, anywhere=reached != host)
     if announce is not None:
@@ -81,6 +87,21 @@ def serve(
         pass
     finally:
         server.stop()
+
+
+class _Picture(RequestHandler):
+    """A sample as a picture, read when the browser comes to it."""
+
+    def initialize(self, pictures: Pictures) -> None:
+        self.pictures = pictures
+
+    async def get(self, i: str, side: str) -> None:
+        if not self.pictures.exist or int(i) >= self.pictures.data.n_samples or int(side) not in (SMALL, LARGE):
+            raise HTTPError(404)
+        self.set_header("Content-Type", "image/webp")
+        self.set_header("Cache-Control", "private, max-age=86400")
+        self.set_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.finish(await IOLoop.current().run_in_executor(None, self.pictures.bytes_of, int(i), int(side)))
 
 
 def _answer_only(app: Any, names: set[str], port: int, anywhere: bool) -> None:

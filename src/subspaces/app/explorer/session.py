@@ -1,67 +1,62 @@
-"""Computations of the explorer: KTRR with everything kept that a moved slider does not change. No page, no drawing.
+"""What the explorer shows of a clustering, and the steps of a person: levels, edits by hand, answers, other settings.
 
-At n = 1500 a new kernel costs its matrix (0.15 s on one core), a new λ one Cholesky inverse of the kept matrix (0.15 s:
-an eigendecomposition kept once would make that a product of 2n³ operations, which takes longer than the n³ of the
-inverse), a new η, number of clusters or cut less than 0.1 s.
+No page and no drawing: ``subspaces ask`` takes the same steps in a terminal. A step takes a tenth of a second at 2,000
+samples; only other settings and the first question take a fit.
 """
 
 from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from math import isqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_array
+from sklearn.metrics.pairwise import euclidean_distances
 
 from subspaces.app.description import describe
+from subspaces.app.explorer.answers import write_answers
 from subspaces.app.features.documents import count_words, leading_words
-from subspaces.app.files import write_labels
-from subspaces.engine.confidence import UNSURE, summarize
+from subspaces.app.files import Dataset, write_labels
+from subspaces.engine.confidence import UNSURE, Summary, summarize
 from subspaces.engine.run import Cache, reusing
-from subspaces.estimators.answers import verdict
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
-from subspaces.inspection.plots.gallery import most_typical
-from subspaces.inspection.plots.graph import cells_of
-from subspaces.inspection.plots.layout import cluster_means, plane
+from subspaces.inspection.plots.gallery import profiles_of
+from subspaces.inspection.plots.layout import cluster_means
 from subspaces.kernels import KERNELS
-from subspaces.metrics import accuracy, normalized_mutual_info
-from subspaces.selection.auto import Chosen, SubspaceClustering
+from subspaces.selection.auto import SubspaceClustering
 from subspaces.selection.candidates import NEIGHBORS
-from subspaces.selection.criteria import modularity, modularity_ceiling, normalized_cut
-from subspaces.spectral.hierarchy import ClusterTree, cluster_tree
+from subspaces.selection.hints import Answer, Change, Question, n_moved
+from subspaces.utils.components import dense_rows, mean_and_deviation
 from subspaces.utils.memory import available_bytes
 from subspaces.utils.progress import phase
-from subspaces.utils.spelling import first_line
+from subspaces.utils.spelling import counted, first_line
 from subspaces.utils.types import Array, Data, Labels
 
-EXPLORED_KERNELS = tuple(name for name in KERNELS if name not in ("precomputed", "polynomial", "sigmoid"))
-CHOICES = (*EXPLORED_KERNELS, NEIGHBORS)
+CHOICES = (*(name for name in KERNELS if name not in ("precomputed", "polynomial", "sigmoid")), NEIGHBORS)
 """Kernels, and the graph of nearest neighbours without one."""
-N_CELLS = 240
-"""Rows and columns of the picture of the graph."""
-N_DOUBTFUL = 3
-"""Doubtful samples of a cluster that are shown."""
 MOST_LEVELS = 100
-"""Levels of the tree that can be shown: as many as there are clusters one can ask for."""
+"""Most groups that the slider shows."""
+N_TYPICAL, N_DIFFERENT, N_DOUBTFUL = 4, 3, 3
+"""Samples of a group that are shown."""
+CLEAR = 1.0
+"""Standard deviations by which a value is told apart."""
 MAX_NAME = 60
 """Letters of a name."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters that the explorer moves: those of KTRR, or of SC where the kernel is ``"neighbors"``."""
+    """Parameters that a person can move: those of KTRR, or of SC where the kernel is ``"neighbors"``."""
 
-    n_clusters: int = 8
     kernel: str = "rbf"
     scaling: str | None = None
     reg: float = 1.0
@@ -70,426 +65,427 @@ class Settings:
     affine: bool = False
 
     @classmethod
-    def of(cls, estimator: KTRR | SC) -> Settings:
-        """Return the settings of an estimator, as far as the explorer has them."""
-        values: dict[str, Any] = {name: getattr(estimator, name) for name in ("n_clusters", "scaling", "assign_labels")}
-        if isinstance(estimator, SC):
-            return cls(**values, kernel=NEIGHBORS, n_nonzero=estimator.n_neighbors or cls.n_nonzero)
-        values |= {name: getattr(estimator, name) for name in ("kernel", "reg", "affine")}
-        kept = getattr(estimator, "n_nonzero_", estimator.n_nonzero)  # None keeps all; a rule is a number once fitted
+    def of(cls, model: Any) -> Settings:
+        """Return the settings of a method, or of the one that was chosen."""
+        used = getattr(model, "estimator_", model)
+        values: dict[str, Any] = {name: getattr(used, name) for name in ("scaling", "assign_labels")}
+        if isinstance(used, SC):
+            return cls(**values, kernel=NEIGHBORS, n_nonzero=used.n_neighbors or cls.n_nonzero)
+        values |= {name: getattr(used, name) for name in ("kernel", "reg", "affine")}
+        kept = getattr(used, "n_nonzero_", used.n_nonzero)  # None keeps all; a rule is a number once fitted
         return cls(**values, n_nonzero=kept if isinstance(kept, int) else cls.n_nonzero)
 
-    def estimator(self, **more: Any) -> KTRR | SC:
+    def estimator(self, n_clusters: int, **more: Any) -> KTRR | SC:
         """Return the method with these settings, and more parameters that both have."""
-        values = asdict(self)
+        values = {**asdict(self), "n_clusters": n_clusters, **more}
         if self.kernel == NEIGHBORS:
-            shared = {name: values[name] for name in ("n_clusters", "scaling", "assign_labels")}
-            return SC(**shared, n_neighbors=self.n_nonzero, bandwidth="local", **more)
-        return KTRR(**values, **more)
+            n_neighbors = values.pop("n_nonzero")
+            for name in ("kernel", "reg", "affine"):
+                del values[name]
+            return SC(**values, n_neighbors=n_neighbors, bandwidth="local")
+        return KTRR(**values)
 
-    def options(self, n_init: int) -> str:
+    def options(self, n_clusters: int) -> str:
         """Return the options of ``subspaces cluster`` for the same method with these settings."""
-        options = [
-            f"-k {self.n_clusters}",
-            f"--scaling {self.scaling or 'none'}",
-            f"--set assign_labels={self.assign_labels}",
-        ]
+        options = [f"-k {n_clusters} --scaling {self.scaling or 'none'} --set assign_labels={self.assign_labels}"]
         if self.kernel == NEIGHBORS:
-            options += ["--method sc", f"--set n_neighbors={self.n_nonzero}", "--set bandwidth=local"]
+            options += [f"--method sc --set n_neighbors={self.n_nonzero} --set bandwidth=local"]
         else:
-            options += [
-                "--method ktrr",
-                f"--set kernel={self.kernel}",
-                f"--set reg={self.reg}",
-                f"--set n_nonzero={self.n_nonzero}",
-            ]
-            options += ["--set affine=true"] * self.affine
-        return f"{' '.join(options)} --set n_init={n_init} "
+            options += [f"--method ktrr --set kernel={self.kernel} --set reg={self.reg}"]
+            options += [f"--set n_nonzero={self.n_nonzero}", *["--set affine=true"] * self.affine]
+        return " ".join(options)
 
 
 @dataclass(frozen=True)
-class Edits:
-    """Names and mergers of clusters by a person; frozen, so that a step back is a step back.
+class View:
+    """What is shown; frozen, so that a step back is a step back.
 
     Attributes
     ----------
-    groups : the cluster shown that each cluster of the fit belongs to
-    names : of the clusters shown; empty where none was given
+    model : fitted, with the labels that are shown
+    fit : the same with the labels of the fit, whose tree has the levels
+    summary : how sure each label is
+    told : what the last step changed, one sentence
+    level : of the tree, None for the groups of the fit
+    by_hand : whether groups were merged or split by a person
+    given : names that a person gave
+    holder : array of shape (n,), the name that was given to the group of each sample, −1 for none
     """
 
-    groups: tuple[int, ...]
-    names: tuple[str, ...]
-
-    @classmethod
-    def none(cls, n_clusters: int) -> Self:
-        """Return all clusters as they are."""
-        return cls(tuple(range(n_clusters)), ("",) * n_clusters)
-
-    def renamed(self, cluster: int, name: str) -> Self:
-        """Give a name to a cluster that is shown; an empty one is its number again.
-
-        Examples
-        --------
-        >>> Edits.none(2).renamed(1, "cats").names
-        ('', 'cats')
-        """
-        short = " ".join(name.split())[:MAX_NAME]
-        return replace(self, names=tuple(short if k == cluster else old for k, old in enumerate(self.names)))
-
-    def merged(self, clusters: Iterable[int]) -> Self:
-        """Merge some of the clusters that are shown into the first of them, with the first name that one has.
-
-        Examples
-        --------
-        >>> Edits.none(4).renamed(3, "cats").merged([1, 3])
-        Edits(groups=(0, 1, 2, 1), names=('', 'cats', ''))
-        """
-        chosen = sorted(set(clusters))
-        if len(chosen) < 2:
-            return self
-        first, others = chosen[0], chosen[1:]
-        kept = [k for k in range(len(self.names)) if k not in others]
-        target = {k: kept.index(first if k in others else k) for k in range(len(self.names))}
-        name = next((self.names[k] for k in chosen if self.names[k]), "")
-        names = tuple(name if k == first else self.names[k] for k in kept)
-        return replace(self, groups=tuple(target[group] for group in self.groups), names=names)
-
-    def of(self, labels: Labels) -> Labels:
-        """Return the labels that are shown from those of the fit."""
-        return np.asarray(self.groups, dtype=np.intp)[labels]
-
-
-class View(NamedTuple):
-    """All that is shown of one setting."""
-
-    settings: Settings
-    model: Any  # fitted
-    labels: Labels
-    cells: Array  # the graph ordered by cluster (subspaces.inspection.plots.graph.cells_of)
-    sizes: Labels  # samples in each cluster
-    points: Array  # coordinates of samples and clusters on the page
-    centres: Array
-    layout: str  # "pca" or "map"
-    members: list[Labels]  # the most typical samples of each cluster
-    doubtful: list[Labels]  # those more probably wrong than right, the least sure first, no more than are shown
-    words: list[list[str]]  # that set each cluster apart; empty where samples are neither texts nor named counts
-    confidence: Array  # probability that each label is right
-    verdict: str
-    quality: dict[str, float]
-    messages: tuple[str, ...]  # warnings of the fit
-    embedding: Array
-    tree: ClusterTree  # the clusters of the fit, coarser and finer
-    level: int | None = None  # of the tree that is shown, None for the labels of the fit
-    is_tested: bool = False  # whether the tree has the p-values that it will ever have
-    names: tuple[str, ...] = ()  # that clusters were given, empty ones where none was
-    groups: tuple[int, ...] = ()  # cluster that is shown of each cluster of the fit or level, where they were edited
+    model: Any
+    fit: Any
+    summary: Summary
+    told: str = ""
+    level: int | None = None
+    by_hand: bool = False
+    given: tuple[str, ...] = ()
+    holder: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     @property
-    def has_merged(self) -> bool:
-        """Whether clusters were merged by hand."""
-        return len(self.groups) > len(self.sizes)
+    def labels(self) -> Labels:
+        """Return the group of each sample."""
+        return np.asarray(self.model.labels_)
 
-    def name_of(self, cluster: int) -> str:
-        """Return the name that a cluster was given, or its number."""
-        return (self.names[cluster] if self.names else "") or str(cluster)
+    @property
+    def sizes(self) -> Labels:
+        """Return the number of samples in each group."""
+        return np.bincount(self.labels)
+
+    @property
+    def verdict(self) -> str:
+        """Return the sentence that ``subspaces cluster`` prints."""
+        return str(self.model.verdict_)
+
+    @property
+    def n_doubtful(self) -> int:
+        """Return the number of labels that are more probably wrong than right."""
+        return int((self.summary.confidence < UNSURE).sum())
 
     @property
     def n_levels(self) -> int:
-        """Levels of the tree that can be shown."""
-        return min(MOST_LEVELS, self.tree.n_leaves)
+        """Return the largest number of groups that the slider reaches."""
+        return max(2, min(MOST_LEVELS, self.fit._bare_tree().n_leaves), self.fit.n_clusters_)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Return the name of each group, empty where it has none.
+
+        A name stays with the group that holds most of the samples it was given to, if named ones are most of that
+        group; two names that come together are joined.
+        """
+        k = len(self.sizes)
+        if not self.given:
+            return ("",) * k
+        table = np.zeros((len(self.given), k), dtype=np.intp)
+        held = self.holder >= 0
+        np.add.at(table, (self.holder[held], self.labels[held]), 1)
+        stays = (2 * table > table.sum(axis=1, keepdims=True)) & (2 * table.sum(axis=0) > self.sizes)
+        return tuple(" + ".join(self.given[i] for i in np.flatnonzero(stays[:, c])) for c in range(k))
+
+    def name_of(self, cluster: int) -> str:
+        """Return the name that a group was given, or its number."""
+        return self.names[cluster] or str(cluster)
+
+
+class Difference(NamedTuple):
+    """A column of two rows."""
+
+    column: str
+    one: float
+    other: float
+    gap: float  # in standard deviations of the column
 
 
 class Session:
-    """Samples under exploration, with what was computed for them so far.
+    """A fitted model and the samples, with all steps since.
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-    y : true classes or None
-    ids : names of the samples or None
-    image_shape : where the samples are images; None: found by :func:`image_shape_of`
-    pixels : the images, one row each, where X holds something else that was made of them
-    texts : the text of each sample, where X holds vectors made of them
-    feature_names : of the columns of X: those of sparse counts are shown as the words of texts are
-    lines : line of the file that each sample stands on
-    max_points : of more samples a random subset is taken
-    seed : of the subset and of k-means
-    n_init : starts of k-means: few, for the sake of speed; the exported line says how many
-    settings : where to start; None: with the answer of :class:`subspaces.SubspaceClustering` for all samples
-    chosen : what its method ``choose`` found for X, where that is known
-
-    Attributes
-    ----------
-    rows : row numbers of the explored samples in X
+    model : what ``subspaces cluster`` fits: :class:`subspaces.SubspaceClustering`, fitted to ``data.X``
+    data : the samples with all that was read beside them
+    title : name of the data
+    reading : lines of Python that read the samples as X
+    answers : file that every answer is written to
     """
 
     def __init__(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ids: Any = None,
-        image_shape: tuple[int, ...] | None = None,
-        pixels: Any = None,
-        texts: Any = None,
-        feature_names: Any = None,
-        lines: Any = None,
-        max_points: int = 2000,
-        seed: int = 0,
-        n_init: int = 5,
-        settings: Settings | None = None,
-        chosen: Chosen | None = None,
+        self, model: Any, data: Dataset, *, title: str = "X", reading: str = "", answers: Path | None = None
     ) -> None:
-        points: Data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=3)
-        n = points.shape[0]
-        for name, given in {"y": y, "ids": ids, "pixels": pixels, "texts": texts, "lines": lines}.items():
-            if given is not None and len(given) != n:
-                raise ValueError(f"{name} must have one entry for each of the {n} points; got {len(given)}.")
-        seen = points if pixels is None else np.asarray(pixels)
-        image_shape = image_shape_of(seen) if image_shape is None and texts is None else image_shape
-        if image_shape is not None and int(np.prod(image_shape)) != seen.shape[1]:
-            raise ValueError(f"image_shape={tuple(image_shape)} must hold the {seen.shape[1]} values of a point.")
-        self.n_given, self.seed, self.n_init, self.image_shape = n, seed, n_init, image_shape
-        self._all, self._settings, self._chosen = points, settings, chosen
-        self.rows: Labels = np.arange(n)
-        if n > max_points:
-            self.rows = np.sort(np.random.default_rng(seed).choice(n, max_points, replace=False))
-            points = points[self.rows]
-        self.X = points
-        self.pixels = None if pixels is None else seen[self.rows]
-        self.texts = None if texts is None else [str(texts[row]) for row in self.rows]
-        self.first_lines = [first_line(text) for text in self.texts or ()]
-        self._counts = _word_counts(self.texts, points, feature_names)
-        self.given_ids = None if ids is None else [str(name) for name in ids]
-        self.lines = None if lines is None else np.asarray(lines)
-        self.y = None if y is None else np.asarray(y)[self.rows]
-        named = self.given_ids or (range(n) if lines is None else [f"line {line}" for line in lines])
-        self.ids = [str(named[row]) for row in self.rows]
-        squares = available_bytes() // 4 // max(points.shape[0] ** 2 * points.dtype.itemsize, 1)
+        self.data, self.title, self.reading, self.answers_file = data, title, reading, answers
+        n = data.n_samples
+        kind = next(iter(data.places), "row")
+        self.ids = [f"row {name}" if kind == "row" else str(name) for name in data.names or range(n)]
+        self.texts = data.texts
+        self.first_lines = [first_line(text) for text in data.texts or ()]
+        squares = available_bytes() // 4 // max(n**2 * data.X.dtype.itemsize, 1)
         n_kept = int(np.clip(squares // 2, 1, 6))  # kernel matrices, and as many inverses
         self._cache = Cache(kernel=n_kept, coefficients=n_kept, graph=20, embedding=20, cut=20)
+        self.steps = [self._view(model, model, holder=np.full(n, -1, dtype=np.intp))]
 
-    @cached_property
-    def first_settings(self) -> Settings:
-        """Settings to start with: those of ``subspaces cluster`` for the same samples."""
-        return self.choose() if self._settings is None else self._at_most(self._settings)
+    # ---------------------------------------------------------------- steps
 
     @property
-    def most_clusters(self) -> int:
-        """Most clusters one can ask for, unless more are found."""
-        return max(2, min(100, len(self.rows) // 2))
+    def view(self) -> View:
+        """Return what is shown now."""
+        return self.steps[-1]
 
-    def choose(self) -> Settings:
-        """Choose settings from all samples: takes some eight fits."""
-        if self._chosen is None:
-            self._chosen = SubspaceClustering(random_state=self.seed).choose(self._all)
-        return self._at_most(Settings.of(self._chosen[0]))
+    def undo(self) -> None:
+        """Go a step back; the first view stays. An answer that is taken back is no longer in its file."""
+        if len(self.steps) == 1:
+            return
+        told = self.answers
+        self.steps.pop()
+        if len(told) > len(self.answers) + 1:  # of a file: only the last of them
+            self.answer(told[:-1])
+        elif len(told) > len(self.answers):
+            self._save_answers()
 
-    @property
-    def is_sampled(self) -> bool:
-        """Whether only a subset of the samples is explored."""
-        return len(self.rows) < self.n_given
+    def at_level(self, k: int) -> None:
+        """Show k groups, a level of the tree; levels one after the other are one step."""
+        old = self.view
+        if k == len(old.sizes) and not old.by_hand:
+            return
+        level = None if k == old.fit.n_clusters_ else k
+        moves = len(self.steps) > 1 and old.fit is self.steps[-2].fit and old.told.startswith("Slider: ")
+        before = self.steps[-2] if moves else old
+        new = self._relabelled(old, old.fit.labels_at(k) if level else old.fit.labels_, level=level, by_hand=False)
+        new = replace(new, told=f"Slider: {_told(before.labels, new.labels)}")
+        self.steps = [*(self.steps[:-1] if moves else self.steps), new]
 
-    @cached_property
-    def _answer(self) -> SubspaceClustering:
-        """Fit of ``subspaces cluster`` with nothing set."""
-        assert self._chosen is not None
-        return SubspaceClustering(random_state=self.seed).fit_chosen(self._all, self._chosen)
+    def merge(self, clusters: Iterable[int]) -> None:
+        """Make one group of several, which has the first of their numbers."""
+        chosen = sorted(set(clusters))
+        if len(chosen) > 1:
+            labels = np.where(np.isin(self.view.labels, chosen), chosen[0], self.view.labels)
+            self._edited(labels, f"merged {', '.join(map(self.view.name_of, chosen))}")
 
-    def _at_most(self, settings: Settings) -> Settings:
-        """Limit the number of clusters to that of the explored samples."""
-        return replace(settings, n_clusters=min(settings.n_clusters, len(self.rows)))
+    def split(self, cluster: int) -> None:
+        """Make two groups of one, where the tree parts it first.
 
-    def compute(self, settings: Settings) -> View:
-        """Fit with these settings, reusing what they share with earlier ones, and prepare what is shown."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = self._fit(settings)
-        Y = model.embedding_  # once: under modularity it is computed when read
-        points, centres, layout = plane(Y, model.labels_)
-        placed: dict[str, Any] = {"points": points, "centres": centres, "layout": layout, "embedding": Y}
-        placed["tree"] = cluster_tree(model.affinity_matrix_, model.labels_)
-        messages = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-        return View(settings, model, **self._shown(model, model.labels_, Y), **placed, messages=messages)
-
-    def at_level(self, view: View, level: int) -> View:
-        """Return the same fit with another level of its tree as labels; samples stay where they are on the map."""
-        return self._relabelled(view, view.model.labels_at(level), level=level, names=(), groups=())
-
-    def edited(self, view: View, edits: Edits) -> View:
-        """Return a view with clusters named and merged by a person."""
-        return self._relabelled(view, edits.of(view.labels), names=edits.names, groups=edits.groups)
-
-    def _relabelled(self, view: View, labels: Labels, **more: Any) -> View:
-        """Return the same fit with other labels.
-
-        The name of a cluster stands at that of its samples which is nearest to their mean: the mean itself may lie in
-        another cluster.
+        Raises
+        ------
+        ValueError
+            If the tree does not part it.
         """
-        far = np.square(view.points - cluster_means(view.points, labels)[labels]).sum(axis=1)
-        nearest = np.lexsort((far, labels))[np.r_[0, np.cumsum(np.bincount(labels))[:-1]]]
-        shown = self._shown(view.model, labels, view.embedding)
-        return view._replace(**shown, centres=view.points[nearest], **more)
+        view = self.view
+        members = np.flatnonzero(view.labels == cluster)
+        for k in range(2, view.fit._bare_tree().n_leaves + 1):
+            parts = view.fit.labels_at(k)[members]
+            sizes = np.bincount(parts)
+            if np.count_nonzero(sizes) > 1:
+                labels = view.labels.copy()
+                labels[members[parts != sizes.argmax()]] = len(view.sizes)
+                self._edited(labels, f"split {view.name_of(cluster)}")
+                return
+        raise ValueError(f"group {view.name_of(cluster)} is not split: nothing in its graph parts it.")
 
-    def labelled(self, view: View) -> Any:
-        """Return the model with the labels that are shown."""
-        return _labelled(view.model, view.labels)
+    def rename(self, cluster: int, name: str) -> None:
+        """Give a name to a group; an empty one takes it away."""
+        view, short = self.view, " ".join(name.split())[:MAX_NAME]
+        if short == view.names[cluster]:
+            return
+        holder, told = view.holder.copy(), f"group {cluster} is now called {short}" if short else "name taken away"
+        holder[view.labels == cluster] = len(view.given) if short else -1
+        given = (*view.given, short) if short else view.given
+        # a copy, not replace(): nothing but the name is made anew
+        self.steps.append(View(view.model, view.fit, view.summary, told, view.level, view.by_hand, given, holder))
 
-    def _shown(self, model: Any, labels: Labels, Y: Array) -> dict[str, Any]:
-        """Compute what is shown of labels, whichever level they are."""
-        W, labelled = model.affinity_matrix_, _labelled(model, labels)
-        sure = labelled.confidence_
-        ceiling = modularity_ceiling(W, labels)
-        quality = {"separation": 1 - normalized_cut(W, labels), "components": float(model.n_components_)}
-        quality["modularity"] = min(1.0, modularity(W, labels) / ceiling) if ceiling > 0 else 0.0
-        if self.y is not None:
-            quality |= {"accuracy": accuracy(self.y, labels), "nmi": normalized_mutual_info(self.y, labels)}
-        members = most_typical(self.X, labels, Y)
-        unsure = np.argsort(sure, kind="stable")[: int((sure < UNSURE).sum())]
-        doubtful = [unsure[labels[unsure] == k][:N_DOUBTFUL] for k in range(len(members))]
-        words = [] if self._counts is None else leading_words(*self._counts, labels, 8)
-        cells = cells_of(W, labels, N_CELLS)
-        found = {"labels": labels, "sizes": np.bincount(labels), "words": words}
-        found |= {"members": members, "doubtful": doubtful}
-        k = len(members)  # of another level or merged by a person, so asked for
-        said = model.verdict_ if labelled is model else verdict(k, len(labels), len(unsure), asked=k)
-        return {**found, "confidence": sure, "verdict": said, "quality": quality, "cells": cells}
+    def fit(self, settings: Settings) -> View:
+        """Return the view of another fit, with as many groups as are shown; :meth:`take` makes it a step."""
+        old, k = self.view, len(self.view.sizes)
+        first = self.steps[0].model
+        if k == first.n_clusters_ and settings == Settings.of(first):
+            return replace(self._view(first, first, old), told=f"Settings: {_told(old.labels, first.labels_)}")
+        with warnings.catch_warnings(record=True) as caught, reusing(self._cache):
+            warnings.simplefilter("always")
+            model = settings.estimator(k, random_state=first.random_state).fit(self.data.X)
+        said = [f"Settings: {_told(old.labels, model.labels_)}", *dict.fromkeys(str(w.message) for w in caught)]
+        return self._view(model, model, old, told=" ".join(said))
 
-    def tested(self, view: View) -> View:
-        """Return the view with the p-values of its tree, as far as the model has them: may take seconds."""
-        tree: ClusterTree = view.model.tree_
-        is_same = np.array_equal(tree.merges, view.tree.merges)
-        return view._replace(tree=tree if is_same else view.tree, is_tested=True)
+    def take(self, view: View) -> None:
+        """Show a view as the next step."""
+        self.steps.append(view)
 
-    def explain(self, view: View, i: int, n: int = 8) -> Explanation:
-        """Return the samples that represent sample `i` (its neighbours), with the clusters that are shown."""
-        model = view.model
-        return explained(i, n, getattr(model, "coefficients_", model.affinity_matrix_), view.labels)
+    # ---------------------------------------------------------------- questions
 
-    def python(self, view: View) -> str:
-        """Return lines that repeat this view in Python."""
-        rows = f"  # of the {len(self.rows)} sampled rows\n" if self.is_sampled else ""
-        labels = "model.labels_" if view.level is None else f"model.labels_at({view.level})"
-        labels = f"np.take({list(view.groups)}, {labels})" if view.has_merged else labels
-        imports = "import numpy as np\n" * view.has_merged + f"from subspaces import {type(view.model).__name__}"
-        return f"{imports}\n\n{rows}model = {view.model!r}.fit(X)\nlabels = {labels}"
+    @property
+    def _asker(self) -> SubspaceClustering:
+        """Return the last model that asks questions."""
+        return next(step.fit for step in reversed(self.steps) if isinstance(step.fit, SubspaceClustering))
 
-    def command(self, view: View, source: str) -> str:
-        """Return the command that gives these labels; "" where none does: of a subset, a level or merged clusters.
+    @property
+    def answers(self) -> list[Answer]:
+        """Return all answers so far."""
+        return list(self._asker.answers_)
+
+    def question(self) -> Question | None:
+        """Return the question whose answer helps most; the first takes a search."""
+        return next(iter(self._asker.questions(1)), None)
+
+    def answer(self, answers: Sequence[Answer]) -> None:
+        """Choose the groups again by answers, and write all answers to their file."""
+        asker = self._asker
+        asker.questions(1)  # what takes a search is made once, for all steps from here
+        model = copy(asker)
+        model.__dict__.update(vars(asker))  # a copy alone leaves that out
+        change = model.answer(answers)
+        named = [
+            [f"{self.ids[i]} and {self.ids[j]}" for i, j in pairs]
+            for pairs in (change.contradictions, change.not_followed)
+        ]
+        said = [str(change._replace(contradictions=[], not_followed=[]))]
+        what = ("these answers contradict others", "the groups do not follow")
+        said += [f"But {text}: {'; '.join(pairs)}." for text, pairs in zip(what, named, strict=True) if pairs]
+        self.take(self._view(model, model, self.view, told=" ".join(said)))
+        self._save_answers()
+
+    def _save_answers(self) -> None:
+        if self.answers_file is not None:
+            write_answers(self.answers_file, self.data, self.answers)
+
+    def difference(self, i: int, j: int, most: int = 12) -> list[Difference]:
+        """Return the columns of two rows that differ most, and they first."""
+        spread = self._scale[1]
+        one, other = dense_rows(self.data.X[[i, j]])
+        gaps = np.abs(one - other) / spread
+        order = np.argsort(-gaps, kind="stable")[:most].tolist()
+        return [Difference(self.columns[f], float(one[f]), float(other[f]), float(gaps[f])) for f in order]
+
+    # ---------------------------------------------------------------- what is shown of groups
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Return the names of the features."""
+        return list(self.data.feature_names or (f"feature {f}" for f in range(self.data.X.shape[1])))
+
+    @cached_property
+    def _scale(self) -> tuple[Array, Array]:
+        centre, spread = mean_and_deviation(self.data.X)
+        return centre, np.where(spread > 0, spread, 1.0)
+
+    @cached_property
+    def standard(self) -> Data:
+        """Return the samples with features of variance 1, so that a unit decides nothing; sparse ones as they are."""
+        X = self.data.X
+        return X if sparse.issparse(X) else (X - self._scale[0]) / self._scale[1]
+
+    def members(self, view: View, cluster: int) -> tuple[Labels, Labels, Labels]:
+        """Return the typical members of a group, the most different ones, and the doubtful ones, the least sure first.
+
+        The most different: each as far as can be from all that are shown before it.
+        """
+        own, sure = np.flatnonzero(view.labels == cluster), view.summary.confidence
+        typical = view.summary.exemplars[cluster][:N_TYPICAL]
+        points = self.data.X if self.data.image_shape or self.texts is not None else self.standard
+        rows = points[own]
+        shown = list(np.searchsorted(own, typical[:1]))
+        away = np.full(len(own), np.inf)
+        for _ in range(min(N_DIFFERENT, len(own) - len(typical))):
+            away = np.minimum(away, _squared(rows, shown[-1]))
+            free = np.where(np.isin(own, typical) | np.isin(np.arange(len(own)), shown), -1, away)
+            shown.append(int(free.argmax()))
+        doubtful = own[np.argsort(sure[own], kind="stable")]
+        return typical, own[shown[1:]], doubtful[sure[doubtful] < UNSURE][:N_DOUBTFUL]
+
+    def means(self, view: View) -> tuple[Array, Array]:
+        """Return the mean of every column in each group, (k, m), and how far that is from the mean of all in sd."""
+        X = self.data.X
+        dense = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+        means = cluster_means(dense, view.labels)
+        return means, (means - self._scale[0]) / self._scale[1]
+
+    def profiles(self, view: View) -> Array:
+        """Return lower end, mean and upper end of every standardised feature in each group."""
+        return profiles_of(self.standard, view.labels)
+
+    def words(self, view: View) -> list[list[str]]:
+        """Return the words that set each group apart; none where samples are neither texts nor named counts."""
+        return [] if self._counts is None else leading_words(*self._counts, view.labels, 8)
+
+    @cached_property
+    def _counts(self) -> tuple[Any, Any] | None:
+        X, names = self.data.X, self.data.feature_names
+        if self.texts is not None:
+            try:
+                return count_words(self.texts)
+            except ValueError:  # not one word
+                return None
+        return (X, names) if names is not None and sparse.issparse(X) and X.nnz and X.data.min() >= 0 else None
+
+    def explain(self, i: int, n: int = 8) -> Explanation:
+        """Return the samples that represent sample `i` (its neighbours), with the groups that are shown."""
+        fit = self.view.fit
+        return explained(i, n, getattr(fit, "coefficients_", fit.affinity_matrix_), self.view.labels)
+
+    # ---------------------------------------------------------------- what can be taken away
+
+    def python(self) -> str:
+        """Return lines that repeat what is shown in Python; of groups made by hand, those before."""
+        fit, level = self.view.fit, self.view.level
+        lines = [f"{self.reading or f'from subspaces import {type(fit).__name__}'}"]
+        lines += [f"from subspaces import {type(fit).__name__}"] * bool(self.reading)
+        lines += ["", f"model = {fit!r}.fit(X)"]
+        told = getattr(fit, "answers_", None)
+        lines += [f"model.answer({told!r})"] * bool(told)
+        return "\n".join([*lines, "labels = model.labels_" if level is None else f"labels = model.labels_at({level})"])
+
+    def command(self, source: str) -> str:
+        """Return the command that gives these labels; "" where none does: of a level, of edits, after answers.
 
         `source` is the file with the options it is read with, quoted for a shell.
         """
-        if self.is_sampled or view.level is not None or view.has_merged:
+        view, first = self.view, self.steps[0].model
+        if view.level is not None or view.by_hand or getattr(view.fit, "answers_", None):
             return ""
-        options = "" if isinstance(view.model, SubspaceClustering) else view.settings.options(self.n_init)
-        return f"subspaces cluster {source} {options}--seed {self.seed} -o labels.csv"
+        given = first.n_clusters
+        options = "" if given is None else f"-k {given}"
+        if view.fit is not first:
+            options = Settings.of(view.fit).options(view.fit.n_clusters)
+        return " ".join(f"subspaces cluster {source} {options} --seed {first.random_state} -o labels.csv".split())
 
-    def _fit(self, settings: Settings) -> Any:
-        if self._chosen is not None and not self.is_sampled and settings == Settings.of(self._chosen[0]):
-            return self._answer
-        model = settings.estimator(n_init=self.n_init, random_state=self.seed)
-        with reusing(self._cache):
-            return model.fit(self.X)
-
-    def labels_file(self, view: View, suffix: str = ".csv") -> io.BytesIO:
-        """Write the clusters that are shown as ``subspaces cluster -o`` does; samples outside the subset have none.
-
-        Where a cluster was given a name, a column ``name`` has it.
-        """
-        columns: dict[str, Any] = dict(summarize(self.labelled(view), self.X).columns())
+    def write_labels(self, path: Path, force: bool = False) -> None:
+        """Write the groups that are shown as ``subspaces cluster -o`` does, with a column of the names given."""
+        view = self.view
+        columns: dict[str, Any] = dict(view.summary.columns())
         if any(view.names):
             columns = {"name": np.array([view.name_of(k) for k in view.labels.tolist()], dtype=object), **columns}
-        rows: dict[str, Any] = {"rows": self.rows, "n_rows": self.n_given} if self.is_sampled else {}
-        with TemporaryDirectory() as folder:
-            file = Path(folder, f"labels{suffix}")
-            write_labels(file, view.labels, ids=self.given_ids, lines=self.lines, columns=columns, **rows)
-            return io.BytesIO(file.read_bytes())
+        write_labels(path, view.labels, columns=columns, force=force, extra=self._document(), **self.data.table)
 
-    def report_file(self, view: View, title: str, command: str = "") -> io.BytesIO:
-        """Write the report of what is shown, one page of HTML; `command` repeats it in a shell, where one does."""
+    def labels_file(self, suffix: str) -> io.BytesIO:
+        """Return that file as bytes."""
+        return _as_bytes(f"labels{suffix}", self.write_labels)
+
+    def answers_as_file(self) -> io.BytesIO:
+        """Return the answers as the bytes of their file."""
+        return _as_bytes("answers.csv", lambda path: write_answers(path, self.data, self.answers))
+
+    def report_file(self, source: str = "") -> io.BytesIO:
+        """Return the report that ``subspaces cluster --report`` writes, of what is shown; `source` as in `command`."""
         from subspaces.app.report import Content, render
 
-        model = self.labelled(view)
-        summary = summarize(model, self.X)
-        classes, codes = (None, None) if self.y is None else np.unique(self.y, return_inverse=True)
-        notes = [f"made in the explorer of {len(self.rows)} of {self.n_given} points"]
-        notes += ["clusters were merged by hand"] * view.has_merged
-        known: dict[str, Any] = {"summary": summary, "names": self.ids, "notes": notes, "texts": self.texts}
-        content = Content(
-            model,
-            self.X,
-            summary,
-            describe(model, source=title, shape=self.X.shape, y=codes, **known),
-            ids=self.ids,
-            y=codes,
-            classes=None if classes is None else [str(name) for name in classes],
-            image_shape=self.image_shape,
-            pixels=self.pixels,
-            texts=self.texts,
-            command=command,
-            cluster_names=dict(enumerate(view.names)),
-        )
+        view = self.view
+        names = {k: name for k, name in enumerate(view.names) if name}
+        more: dict[str, Any] = {"command": self.command(source) if source else "", "cluster_names": names}
         with phase("Writing the report"):
+            content = Content.from_dataset(view.model, self.data, view.summary, self._document(), **more)
             return io.BytesIO(render(content).encode())
 
+    def _document(self) -> dict[str, Any]:
+        data, view = self.data, self.view
+        notes = [*data.notes, *["groups were changed by hand"] * view.by_hand]
+        notes += [f"{counted(len(self.answers), 'question')} answered"] * bool(getattr(view.fit, "answers_", None))
+        known: dict[str, Any] = {"y": data.y, "names": data.names, "skipped": data.skipped, "texts": data.texts}
+        shown: dict[str, Any] = {"source": self.title, "shape": data.X.shape, "summary": view.summary, "notes": notes}
+        return describe(view.model, **shown, **known)
 
-def _labelled(model: Any, labels: Labels) -> Any:
-    """Return the model with other labels, where they are others."""
-    return model if np.array_equal(labels, model.labels_) else model.with_labels(labels)
+    # ---------------------------------------------------------------- how a view is made
 
+    def _view(self, model: Any, fit: Any, old: View | None = None, **more: Any) -> View:
+        if old is not None:
+            more = {"given": old.given, "holder": old.holder, **more}
+        return View(model, fit, summarize(model, self.data.X), **more)
 
-def _word_counts(texts: Sequence[str] | None, X: Data, feature_names: Sequence[str] | None) -> tuple[Any, Any] | None:
-    """Return counts of words and the words: of the texts, or sparse counts with the names of their columns."""
-    if texts is not None:
-        try:
-            return count_words(texts)
-        except ValueError:  # not one word
-            return None
-    if feature_names is None or not sparse.issparse(X) or not X.nnz or X.data.min() < 0:
-        return None
-    return X, feature_names
+    def _relabelled(self, old: View, labels: Labels, **more: Any) -> View:
+        model = old.fit if np.array_equal(labels, old.fit.labels_) else old.fit.with_labels(labels)
+        return self._view(model, old.fit, old, **more)
 
-
-def image_shape_of(X: Data) -> tuple[int, ...] | None:
-    """Return height and width (and 3 for colours) if the rows of X look like square images; else None.
-
-    Pixels beside and below each other are alike, more than those half an image apart. Of a spectrum or a time series,
-    where likeness fades along the row, what is one "row" below is less like it than what is half a row away. Sparse
-    rows are no images.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits, load_iris
-    >>> image_shape_of(load_digits().data), image_shape_of(load_iris().data)
-    ((8, 8), None)
-    """
-    if sparse.issparse(X) or X.shape[0] < 10 or X.shape[1] > 20_000:
-        return None
-    m = X.shape[1]
-    some: Any = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], 300)).astype(int)]
-    some = np.asarray(some, dtype=np.float64)
-    if len(np.unique(some[: min(len(some), 20)])) < 3:
-        return None
-    for depth in (1, 3):
-        side = isqrt(m // depth)
-        if depth * side * side == m and side >= 6 and _is_picture(some.reshape(len(some), side, side, depth)):
-            return (side, side) if depth == 1 else (side, side, 3)
-    return None
+    def _edited(self, labels: Labels, done: str) -> None:
+        codes = np.unique(labels, return_inverse=True)[1]
+        told = f"{done[0].upper()}{done[1:]}: {_told(self.view.labels, codes)}"
+        self.take(self._relabelled(self.view, codes, told=told, level=self.view.level, by_hand=True))
 
 
-def _is_picture(images: Array) -> bool:
-    """Compare the correlation of neighbours (at least 0.3) with that of pixels half a side apart (less by 0.1)."""
-    far = max(2, images.shape[1] // 2)
-    beside = _likeness(images[:, :, :-1], images[:, :, 1:])
-    below = _likeness(images[:, :-1], images[:, 1:])
-    apart = max(_likeness(images[:, :, :-far], images[:, :, far:]), _likeness(images[:, :-far], images[:, far:]))
-    return bool(min(beside, below) > max(0.3, apart + 0.1))
+def _told(before: Labels, after: Labels) -> str:
+    """Say how many groups there were and are, and how many samples moved."""
+    return str(Change(int(before.max()) + 1, int(after.max()) + 1, n_moved(before, after), [], []))
 
 
-def _likeness(one: Array, other: Array) -> float:
-    """Return the mean correlation, over the samples, of pixels with others; constant pixels do not count."""
-    one, other = (part - part.mean(axis=0) for part in (one, other))
-    scale = np.sqrt(np.square(one).sum(axis=0) * np.square(other).sum(axis=0))
-    product = (one * other).sum(axis=0)
-    seen = scale > 1e-12 * max(float(scale.max(initial=0)), np.finfo(np.float64).tiny)
-    return float((product[seen] / scale[seen]).mean()) if seen.any() else 0.0
+def _squared(rows: Data, i: int) -> Array:
+    """Return the squared distance of every row to row `i`."""
+    return np.asarray(euclidean_distances(rows, rows[[i]], squared=True)).ravel()
+
+
+def _as_bytes(name: str, write: Callable[[Path], None]) -> io.BytesIO:
+    with TemporaryDirectory() as folder:
+        write(Path(folder, name))
+        return io.BytesIO(Path(folder, name).read_bytes())
