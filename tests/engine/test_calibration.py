@@ -65,7 +65,7 @@ def test_every_graph_has_confidence_and_memberships(name, data):
     if not hasattr(model, "affinity_matrix_"):
         assert not hasattr(model, "confidence_")
         return
-    sure, shares = model.confidence_, model.predict_membership()
+    sure, shares = model.confidence_, model.membership_
     assert ((sure >= 0) & (sure <= 1)).all()
     assert shares.shape == (120, model.n_clusters_)
     np.testing.assert_allclose(shares.sum(axis=1), 1)

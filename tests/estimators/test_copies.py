@@ -41,7 +41,7 @@ def test_every_row_several_times_has_the_groups_of_every_row_once(two, times, n_
     assert model.verdict_ == once.verdict_
     assert "40 of " in model.selection_.reason
     assert np.array_equal(model.predict(X[row]), model.labels_)
-    for known in (model.confidence_, model.predict_membership(), model.outliers_, model.embedding_, model.tree_.leaves):
+    for known in (model.confidence_, model.membership_, model.outliers_, model.embedding_, model.tree_.leaves):
         assert len(known) == len(row)
     assert model.tree_.sizes[-1] == len(row)
     assert model.affinity_matrix_.shape == model.coefficients_.shape == (len(row), len(row))

@@ -24,8 +24,9 @@ from subspaces.utils.progress import phase
 pytest.importorskip("panel", reason="Panel is not installed: pip install subspaces[explore]")
 
 from subspaces.app.explorer.app import Explorer
-from subspaces.app.explorer.cards import COLORS, badge
+from subspaces.app.explorer.cards import badge
 from subspaces.app.explorer.work import Work
+from subspaces.app.palette import PALETTE
 
 NASTY = "<img src=x onerror=alert(1)>"
 
@@ -166,7 +167,7 @@ def test_no_column_of_large_numbers_flattens_the_others(rng):
 
 
 def test_every_group_up_to_20_has_a_colour_of_its_own():
-    assert len(set(COLORS)) == 20
+    assert len(set(PALETTE)) == 20
     assert len({badge(k).replace(f">{k}<", "") for k in range(40)}) == 40  # then stripes
 
 

@@ -312,6 +312,7 @@ MOMENTS = {
 def test_case_59_interrupted_fit(cls, moment, error, seed, monkeypatch):
     """59: Ctrl-C (or any error) in any stage leaves an estimator as if it had never been fitted."""
     X, _ = planes(seed)
+    X = np.concatenate([X, X[:1]])  # a copy
     fresh = set(vars(cls(n_clusters=3)))
     model = fit(cls, X) if moment in ("graph", "new points") else cls(n_clusters=3)
 

@@ -10,6 +10,7 @@ from scipy import sparse
 from subspaces.kernels import Kernel, is_precomputed
 from subspaces.kernels.scaling import apply_scaling, fit_scaling
 from subspaces.spectral.splits import intrinsic_dimension
+from subspaces.utils.decompositions import eigh
 from subspaces.utils.ordering import canonical_order, hash_rows
 from subspaces.utils.types import Array, Data
 
@@ -36,11 +37,11 @@ def spanning_neighbors(X: Data, kernel: Kernel, scaling: str | None) -> int:
     >>> from subspaces.kernels import RBF
     >>> X, _ = make_subspaces(3, dimension=4, ambient=20, n_samples=200, random_state=0)
     >>> spanning_neighbors(X, RBF(), None)
-    5
+    4
     """
     rows = _spread(canonical_order(X, hash_rows(X), pairwise=is_precomputed(kernel)))
     if is_precomputed(kernel):
-        values, vectors = np.linalg.eigh(_dense(X[rows][:, rows]))
+        values, vectors = eigh(_dense(X[rows][:, rows]))
         points = vectors * np.sqrt(np.maximum(values, 0))  # with these products
     else:
         points = _dense(apply_scaling(X, fit_scaling(X, scaling, units=kernel.sees_units))[rows])

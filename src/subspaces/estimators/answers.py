@@ -38,7 +38,7 @@ from subspaces.utils.types import Array, Data, Labels, Sparse
 
 T = TypeVar("T")
 
-MADE_AGAIN = ("_tree", "_levels", "_confidence", "_all_coefficients", "_embedding_again")
+MADE_AGAIN = ("_tree", "_levels", "_confidence", "_membership", "_all_coefficients", "_embedding_again")
 """What is made when first asked for, and not saved with a model."""
 
 
@@ -186,16 +186,25 @@ class Answers:
         """Return the p-value of "all samples are one piece", where a search tested it."""
         return None
 
-    def predict_membership(self, X: Any = None) -> Array:
-        """Return the probability of every cluster for samples, shape (n_samples, k).
-
-        Of new samples it is the mean of those of the samples that represent them; far from all training samples every
-        cluster is equally probable. Of the fitted samples (None) the label is the most probable cluster.
-        """
+    @property
+    def membership_(self) -> Array:
+        """Probability of every cluster for every sample, shape (n, k); the label is the most probable one."""
         check_is_fitted(self, "labels_")
-        W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
-        fitted = soft_memberships(walk_ends(W, codes), codes, self.confidence_)
-        return fitted if X is None else like(X, self._predictor.memberships(self._validated_new(X), fitted, W))
+
+        def made() -> Array:
+            codes = np.unique(self.labels_, return_inverse=True)[1]
+            return soft_memberships(walk_ends(self.affinity_matrix_, codes), codes, self.confidence_)
+
+        return self._once("_membership", made)
+
+    def predict_membership(self, X: Any) -> Array:
+        """Return the probability of every cluster for new samples, shape (n_new, k).
+
+        It is the mean of those of the samples that represent them; far from all training samples every cluster is
+        equally probable.
+        """
+        points = self._validated_new(X)
+        return like(X, self._predictor.memberships(points, self.membership_, self.affinity_matrix_))
 
     @property
     def outliers_(self) -> Array:

@@ -243,9 +243,12 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
     def embedding_(self) -> Array:
         """Spectral embedding Y with unit rows; made when read for cuts of the graph itself."""
         check_is_fitted(self, "labels_")
-        if self._embedding is None:
-            return self._once("_embedding_again", lambda: stages.embed(self.affinity_matrix_, self.n_clusters_).rows)
-        return self._embedding
+        return self._once("_embedding_again", self._embedded) if self._embedding is None else self._embedding
+
+    def _embedded(self) -> Array:
+        """Return the embedding as it is kept, or made once more."""
+        kept = vars(self).get("_embedding_again", self._embedding)
+        return stages.embed(self.affinity_matrix_, self.n_clusters_).rows if kept is None else kept
 
     @property
     def coefficients_(self) -> Sparse:
@@ -269,7 +272,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         truncated coefficients, scaled to unit length like all rows of the embedding.
         """
         points = self._validated_new(X)
-        return like(X, self._predictor.embed(points, self.embedding_))
+        return like(X, self._predictor.embed(points, self._embedded()))  # which changes no attribute
 
     def _explains(self) -> bool:
         """Return whether there are coefficients to show, or will be as far as one can say before a fit."""

@@ -75,13 +75,11 @@ def compare(
     random_state : int, default=0
         Seed of the first run; the others count on from it.
     n_jobs : int or None, default=None
-        Processes that run methods beside each other, as in scikit-learn: None is 1, −1 all processors. Seconds are
-        then those of a busy machine.
+        Processes that run methods side by side, as in scikit-learn: None is 1, −1 all. Seconds are then longer.
     checkpoint : path of a folder or None
         Where every run is kept when it is done; the same call, or one with more runs or methods, goes on from there.
     progress : bool or callable, default=None
-        Show on standard error how far it is: by default on a terminal; True also elsewhere, as lines. A function is
-        called with (name of the work, runs done, runs in all).
+        Show on standard error how far it is, by default on a terminal; or a function of (name, runs done, all runs).
 
     Returns
     -------
@@ -106,13 +104,8 @@ def compare(
         Path(checkpoint).mkdir(parents=True, exist_ok=True)
     rivals |= {KMEANS: [_Setting(KMeans(n_init=10))], CONSTANT: [_Setting(_Constant())]}
     cells = [(name, method, setting) for name in data for method, settings in rivals.items() for setting in settings]
-    tasks = []
-    for name, method, setting in cells:
-        of_data = n_clusters == "classes" or method == KMEANS
-        k = len(np.unique(data[name][1])) if of_data else n_clusters
-        estimator = setting.estimator.on(name, data) if isinstance(setting.estimator, _Given) else setting.estimator
-        seeds = range(random_state, random_state + n_runs)
-        tasks.append(joblib.delayed(_runs)(estimator, *data[name], k, seeds, checkpoint))
+    seeds = range(random_state, random_state + n_runs)
+    tasks = [joblib.delayed(_runs)(*_task(*cell, data, n_clusters), seeds, checkpoint) for cell in cells]
     shows = progress_to(progress) if callable(progress) else shown(progress is not False, lines=progress is True)
     found: dict[tuple[str, str], list[tuple[_Setting, Any]]] = {pair: [] for pair in product(rivals, data)}
     with shows, phase("Comparing methods", len(cells) * n_runs) as step:
@@ -128,6 +121,16 @@ class _Setting(NamedTuple):
 
     estimator: Any
     parameters: Mapping[str, Any] = {}
+
+
+def _task(
+    name: str, method: str, setting: _Setting, data: Mapping[str, tuple[Any, Any]], n_clusters: Any
+) -> tuple[Any, Any, Any, Any]:
+    """Return the estimator of one cell of the table, its samples and classes, and the number of clusters."""
+    X, y = data[name]
+    of_data = n_clusters == "classes" or method == KMEANS
+    estimator = setting.estimator.on(name, data) if isinstance(setting.estimator, _Given) else setting.estimator
+    return estimator, X, y, len(np.unique(y)) if of_data else n_clusters
 
 
 def _gathered(

@@ -18,7 +18,6 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, cast
 
-import psutil
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 _BUSY = 1.25  # load per core: a little above that of one program which uses all cores
@@ -80,6 +79,8 @@ def one_thread_if_busy() -> Iterator[None]:
 
     With two cores and ten programs a fit of 800 samples took 1.0 s on one thread and 5.6 s on two, of 3,000 7 and 31 s.
     """
+    import psutil  # the command line asks nothing of it before it works
+
     with one_thread("blas") if psutil.getloadavg()[0] > _BUSY * (os.cpu_count() or 1) else nullcontext():
         yield
 

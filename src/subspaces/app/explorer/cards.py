@@ -11,29 +11,24 @@ import numpy as np
 
 from subspaces.app.explorer.pictures import Pictures
 from subspaces.app.explorer.session import CLEAR, Session, View
+from subspaces.app.palette import PALETTE
 from subspaces.estimators.explain import Explanation
-from subspaces.inspection.plots.style import OKABE_ITO, readable_on
+from subspaces.inspection.plots.style import readable_on
 from subspaces.metrics import SCORES, clustering_scores
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array
 
-COLORS = (
-    *OKABE_ITO,
-    *("#8F3BD6", "#3FC12B", "#F23BD2", "#2F3FE0", "#694B00", "#2DD9BC"),
-    *("#F0145F", "#3C1A8C", "#9A86F0", "#96001E", "#78A81E", "#780069"),
-)
-"""A colour for each of 20 groups: those of Okabe and Ito, then such as are far from all before."""
 N_TRAITS, MOST_ROWS, MOST_GROUPS, LONGEST = 5, 200, 12, 4000  # of a group; of the table of means; letters of a text
 
 
 def color_of(cluster: int) -> str:
     """Return the colour of a group; the numbers tell more than 20 groups apart, and stripes every second 20."""
-    return COLORS[cluster % len(COLORS)]
+    return PALETTE[cluster % len(PALETTE)]
 
 
 def badge(cluster: int) -> str:
     """Return the number of a group on its colour."""
-    color, stripes = color_of(cluster), " striped" * (cluster // len(COLORS) % 2)
+    color, stripes = color_of(cluster), " striped" * (cluster // len(PALETTE) % 2)
     return f'<b class="badge{stripes}" style="background-color:{color};color:{readable_on(color)}">{cluster}</b>'
 
 

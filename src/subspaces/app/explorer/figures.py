@@ -9,9 +9,10 @@ import numpy as np
 from bokeh.models import ColumnDataSource, HoverTool, TapTool
 from bokeh.plotting import figure
 
-from subspaces.app.explorer.cards import COLORS, color_of
+from subspaces.app.explorer.cards import color_of
 from subspaces.app.explorer.pictures import Pictures
 from subspaces.app.explorer.session import Session, View
+from subspaces.app.palette import PALETTE
 from subspaces.inspection.plots.layout import plane
 from subspaces.utils.types import Array, Labels
 
@@ -58,7 +59,7 @@ class MapFigure:
             known["truth"] = [session.data.classes[code] for code in session.data.y]
         fixed: dict[str, Any] = {name: [values[i] for i in self.rows] for name, values in known.items() if values}
         n = len(self.rows)
-        moving = {"x": np.zeros(n), "y": np.zeros(n), "color": [COLORS[0]] * n}
+        moving = {"x": np.zeros(n), "y": np.zeros(n), "color": [PALETTE[0]] * n}
         moving |= {"marker": ["circle"] * n, "cluster": [""] * n, "sure": [""] * n}
         self.points = ColumnDataSource({**fixed, **moving})
         self.names = ColumnDataSource({"x": [], "y": [], "name": []})
@@ -97,7 +98,7 @@ class MapFigure:
             "x": places[:, 0],
             "y": places[:, 1],
             "color": [color_of(k) for k in labels],
-            "marker": [_MARKERS[k // len(COLORS) % len(_MARKERS)] for k in labels],
+            "marker": [_MARKERS[k // len(PALETTE) % len(_MARKERS)] for k in labels],
             "cluster": [view.name_of(k) for k in labels],
             "sure": [f"{share:.0f} %" for share in (100 * view.summary.confidence[self.rows]).tolist()],
         }

@@ -20,10 +20,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
-from subspaces.app.description import describe
+from subspaces.app.description import describe, with_evidence
 from subspaces.app.explorer.answers import write_answers
 from subspaces.app.features.documents import count_words, leading_words
 from subspaces.app.files import Dataset, write_labels
+from subspaces.app.groups import groups_of
 from subspaces.engine.confidence import UNSURE, Summary, summarize
 from subspaces.engine.run import Cache, reusing
 from subspaces.estimators.explain import Explanation, explained
@@ -131,10 +132,11 @@ class View:
         """Return the number of samples in each group."""
         return np.bincount(self.labels)
 
-    @property
+    @cached_property
     def verdict(self) -> str:
         """Return the sentence that ``subspaces cluster`` prints."""
-        return str(self.model.verdict_)
+        said = str(self.model.verdict_)
+        return said if self.model is not self.fit or self.fit.n_clusters is None else with_evidence(said, self.fit)
 
     @property
     def n_doubtful(self) -> int:
@@ -446,6 +448,7 @@ class Session:
         view = self.view
         names = {k: name for k, name in enumerate(view.names) if name}
         more: dict[str, Any] = {"command": self.command(source) if source else "", "cluster_names": names}
+        more["groups"] = groups_of(self.data, view.labels, names)
         with phase("Writing the report"):
             content = Content.from_dataset(view.model, self.data, view.summary, self._document(), **more)
             return io.BytesIO(render(content).encode())
