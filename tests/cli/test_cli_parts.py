@@ -81,12 +81,15 @@ def test_which_files_workers_read(tmp_path, monkeypatch):
         assert not _stream.wanted(tmp_path / name, None)
     assert _stream.wanted(tmp_path / "x.npy", "local")
     assert _stream.wanted(tmp_path / "x.zarr", None)
-    (tmp_path / "parts" / "a.csv").write_text("1,2\n" * 3)
-    assert _stream.wanted(tmp_path / "parts", None)
+    (tmp_path / "parts" / "a.csv").write_text("1,2\n" * 30_000)
+    assert not _stream.wanted(tmp_path / "parts", None)  # one table like any other
+    assert _stream.wanted(tmp_path / "parts", "local")
     (tmp_path / "parts" / "b.png").write_bytes(b"")
-    assert not _stream.wanted(tmp_path / "parts", None)
     monkeypatch.setattr("subspaces.utils.memory.available_bytes", lambda: 50_000)  # less than the file
     assert _stream.wanted(tmp_path / "x.npy", None)
+    assert not _stream.wanted(tmp_path / "parts", None)
+    (tmp_path / "parts" / "b.png").unlink()
+    assert _stream.wanted(tmp_path / "parts", None)
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".parquet"])
@@ -106,5 +109,7 @@ def test_workers_do_not_read_text_nor_write_reports(tmp_path):
     (tmp_path / "x.csv").write_text("1,2\n" * 3)
     line = fails("cluster", tmp_path / "x.csv", "--scheduler", "local", "-k", "2")
     assert "needs a file of .npy, .parquet, .zarr, or a folder of .parquet or .csv files; got x.csv" in line
+    line = fails("cluster", tmp_path / "x.npy", "-k", "2", "--set", f"checkpoint={tmp_path / 'c'}")
+    assert "checkpoint has a meaning only for what is read piece by piece" in line
     line = fails("cluster", tmp_path / "x.npy", "--scheduler", "local", "-k", "2", "--report", tmp_path / "t.md")
     assert "--report: has no meaning for a file that workers read piece by piece" in line

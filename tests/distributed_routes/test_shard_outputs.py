@@ -75,8 +75,9 @@ def test_what_cannot_be_written_is_refused_first(X, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("nothing_computed")
 @pytest.mark.parametrize("option", ["--set=decimal=,", "--set=header=false", "--missing=mean", "--ignore=a"])
-def test_options_of_reading_that_a_folder_does_not_heed(X, tmp_path, capsys, option):
+def test_options_of_reading_that_a_folder_does_not_heed(X, tmp_path, capsys, monkeypatch, option):
     """1.234 with decimal=, is a thousand and more: not read otherwise without a word."""
+    monkeypatch.setattr("subspaces.utils.memory.available_bytes", lambda: 1000)  # less than the file
     pd.DataFrame(X, columns=list("abc")).to_csv(tmp_path / "p.csv", index=False)
     with pytest.raises(SystemExit, match="2"):
         app(["cluster", str(tmp_path), "--method", "ektrr", "-k", "2", option])

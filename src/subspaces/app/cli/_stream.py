@@ -27,9 +27,10 @@ def wanted(file: Path, scheduler: str | None) -> bool:
     if scheduler is not None and not is_streamed:
         problem = f"needs a file of {', '.join(STREAMED)}, or a folder of .parquet or .csv files; got {file.name}"
         raise refuse("--scheduler", problem)
-    if scheduler is not None or file.is_dir() or not is_streamed:
+    if scheduler is not None or file.name.endswith(".zarr") or not is_streamed:
         return is_streamed
-    limit, size = available_bytes(), file.stat().st_size
+    files = [path for path in file.rglob("*") if path.is_file()] if file.is_dir() else [file]
+    limit, size = available_bytes(), sum(path.stat().st_size for path in files)
     # the samples, a scaled copy, the work; where pieces have no room either, whatever can be read is
     return size > limit or (size > limit / 3 and limit > WORKER_BYTES + OWN_BYTES)
 
