@@ -176,7 +176,9 @@ def cluster(
     with limited(most):
         streamed = _stream.wanted(inputs.main, scheduler)
     if checkpoint is not None and not streamed:
-        raise refuse("--set", "checkpoint has a meaning only for what is read piece by piece: larger, or with --scheduler")
+        raise refuse(
+            "--set", "checkpoint has a meaning only for what is read piece by piece: larger, or with --scheduler"
+        )
     chosen = _method(method, parameters, image or streamed, motion)
     if known is not None and (chosen != AUTO or image or motion or streamed):
         raise refuse("--known", "has a meaning only for --method auto, on samples of one table or folder")

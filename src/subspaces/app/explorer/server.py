@@ -11,10 +11,10 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
 
+from subspaces.app.explorer.app import Explorer  # isort: skip  (says what to install where Panel is missing)
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError, RequestHandler
 
-from subspaces.app.explorer.app import Explorer
 from subspaces.app.explorer.pictures import LARGE, SMALL, Pictures
 from subspaces.app.explorer.session import Session
 from subspaces.utils.process import on_stop_signals

@@ -84,8 +84,8 @@ class Original:
                 texts = column.dropna().astype(str)
                 found[j] = column.astype(float) if texts.str.fullmatch(_NUMBER).all() else column
         frame = pandas.DataFrame({j: found[j] for j in sorted(found)})
-        whole = frame.convert_dtypes(infer_objects=False, convert_string=False, convert_floating=False)
-        return whole.set_axis([self.names[j] for j in whole.columns], axis=1)
+        whole = [j for j in frame if frame[j].dtype == float and (frame[j].dropna() % 1 == 0).all()]
+        return frame.astype(dict.fromkeys(whole, "Int64")).set_axis([self.names[j] for j in frame], axis=1)
 
 
 @dataclass(frozen=True)
