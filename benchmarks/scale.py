@@ -28,7 +28,6 @@ COVTYPE: dict[str, dict[str, Any]] = {
     "constant": {},
     "kmeans": {"n_init": 10},
     "hnsw": {},
-    "ektrr-leverage": {"scaling": "minmax", "sampler": "leverage"},
     **{method: {"scaling": "minmax"} for method in LARGE},
 }
 MNIST: dict[str, dict[str, Any]] = {  # on 50 principal components, or on pixels where it says so

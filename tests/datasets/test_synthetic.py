@@ -8,8 +8,6 @@ from scipy.linalg import subspace_angles
 
 from subspaces.datasets import (
     add_gaussian_noise,
-    make_benchmark,
-    make_circles_union,
     make_cube,
     make_helices,
     make_motions,
@@ -20,7 +18,6 @@ from subspaces.datasets import (
 )
 
 CURVED = {
-    "circles": (make_circles_union, {"n_circles": 3}),
     "curves": (make_three_curves, {}),
     "helices": (make_helices, {"n_helices": 3}),
     "spheres": (make_spheres, {"n_spheres": 3, "dimension": 2}),
@@ -78,19 +75,6 @@ def test_random_subspaces_are_uniform(seed):
     assert abs(np.mean(squares) - 2 / 8) < 5 * np.std(squares) / np.sqrt(500)
 
 
-@pytest.mark.parametrize("name", ["uos2000", "hard2000"])
-def test_benchmarks(seed, name):
-    X, y = make_benchmark(name, random_state=seed)
-    n_clusters, dimension, ambient, smallest = (5, 6, 9, 1e-12) if name == "hard2000" else (10, 5, 30, 0.02)
-    assert X.shape == (2000, ambient)
-    np.testing.assert_array_equal(np.bincount(y), [2000 // n_clusters] * n_clusters)
-    spectrum = np.linalg.svd(X[y == 0], compute_uv=False) / np.sqrt(2000 // n_clusters)
-    np.testing.assert_allclose(spectrum[:dimension], 1 / np.sqrt(dimension), rtol=0.25)
-    assert spectrum[dimension] < smallest
-    with pytest.raises(ValueError, match="name must be one of uos2000"):
-        make_benchmark("easy")
-
-
 @pytest.mark.parametrize(
     ("make", "options", "problem"),
     [
@@ -124,9 +108,6 @@ def test_what_cannot_be_made(make, options, problem):
 def test_curved_families_satisfy_their_equations(seed):
     X, y = make_three_curves(40, random_state=seed)
     np.testing.assert_allclose(X[:, 1], np.array([0.3, 1, 3])[y] * X[:, 0] ** 2)
-    X, y = make_circles_union(3, [10, 20, 30], distance=1.3, random_state=seed)
-    np.testing.assert_array_equal(np.bincount(y), [10, 20, 30])
-    np.testing.assert_allclose(np.linalg.norm(X - np.column_stack([1.3 * y, 0 * y]), axis=1), 1)
     X, y = make_helices(3, 50, n_turns=1.5, random_state=seed)
     assert 0 <= X[:, 2].min() < 1.2 < X[:, 2].max() <= 1.5
     np.testing.assert_allclose(X[:, 0] + 1j * X[:, 1], np.exp(2j * np.pi * (X[:, 2] + y / 3)), atol=1e-12)
@@ -189,18 +170,11 @@ def test_snr_of_the_set(rng, seed, dtype):
     assert abs(np.delete(noise, bright, axis=0).std() / noise[bright].std() - 1) < 0.05
 
 
-def test_snr_of_each_image_and_its_limits(rng, seed):
-    X = rng.uniform(0, 1, (20, 20000)) * 10.0 ** rng.uniform(-3, 3, (20, 1))
-    X[3] = 0
-    noise = add_gaussian_noise(X, 20, per_image=True, random_state=seed) - X
-    assert (noise[3] == 0).all()
-    others = np.delete(np.arange(20), 3)
-    measured = 10 * np.log10((X[others] ** 2).sum(axis=1) / (noise[others] ** 2).sum(axis=1))
-    assert np.abs(measured - 20).max() < 0.3
+def test_limits_of_the_snr():
     np.testing.assert_array_equal(add_gaussian_noise(np.eye(3, dtype=np.uint8), np.inf), np.eye(3))
     for wrong in (np.nan, -np.inf):
         with pytest.raises(ValueError, match="snr_db must be a number"):
-            add_gaussian_noise(X, wrong)
+            add_gaussian_noise(np.eye(3), wrong)
 
 
 @pytest.mark.parametrize(("ratio", "dtype"), [(0, np.float64), (0.101, np.float32), (0.25, np.uint8), (1, np.uint8)])

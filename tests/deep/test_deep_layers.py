@@ -17,8 +17,7 @@ from subspaces.deep.self_expressive import (  # noqa: E402
     unit_rows,
 )
 from subspaces.graphs.rules import truncate  # noqa: E402
-from subspaces.kernels import as_kernel  # noqa: E402
-from subspaces.representation.ridge import ridge, ridge_unconstrained  # noqa: E402
+from subspaces.representation.ridge import ridge  # noqa: E402
 
 
 @pytest.fixture
@@ -61,30 +60,6 @@ def test_gradient_of_the_loss_is_the_stated_one(codes, rng):
 
 
 # -------------------------------------------------------------------- equal to the shallow methods
-
-
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("reg", [1e-3, 0.1, 10])
-def test_ktrr_layer_is_ridge(rng, kernel, reg):
-    Z = rng.normal(size=(60, 7))
-    shallow = ridge(as_kernel(kernel).fit(Z).gram(Z), reg=reg).columns(0, 60).T
-    codes = torch.from_numpy(Z)
-    U = codes_inverse(codes, kernel, reg)
-    np.testing.assert_allclose((torch.eye(60) - U / U.diagonal()).numpy(), shallow, atol=1e-8)
-    np.testing.assert_allclose(ridge_rebuilt(codes, kernel, reg).numpy(), shallow.T @ Z, atol=1e-8)
-
-
-def test_ridge_solution_is_the_optimum_of_the_l2_loss(rng):
-    """With the identity as autoencoder DSC-Net-L2 is ridge regression: (½ + ½λ₂)‖Z − CᵀZ‖² + λ₁‖C‖²."""
-    Z = rng.normal(size=(20, 6))
-    reg, error_weight = 0.8, 5.0
-    lam = 2 * reg / (1 + error_weight)
-    mean_diagonal = np.mean(np.sum(Z**2, axis=1))
-    C = ridge_unconstrained(Z @ Z.T, reg=lam / mean_diagonal).columns(0, 20).T
-    network = identity_network(20)
-    network.coefficients.data.copy_(torch.from_numpy(C))
-    network.loss(torch.from_numpy(Z), reg, error_weight).backward()
-    assert network.coefficients.grad.abs().max() < 1e-10
 
 
 # -------------------------------------------------------------------- autoencoders

@@ -86,7 +86,7 @@ def test_scaling_over_chunks_is_that_in_memory(client, rings, scaling):
 
 
 @pytest.mark.usefixtures("small_tasks")
-@pytest.mark.parametrize("sampler", ["kmeans++", "leverage", lambda X, n, rng: np.argsort(np.asarray(X)[:, 0])[:n]])
+@pytest.mark.parametrize("sampler", ["kmeans++", lambda X, n, rng: np.argsort(np.asarray(X)[:, 0])[:n]])
 def test_every_sampler_draws_what_it_draws_in_memory(client, rings, sampler):
     estimator = SampledClusterer(clusterer=KMeans(3), n_landmarks=60, sampler=sampler, scaling="minmax", n_draws=2)
     expected = clone(estimator).fit(rings)
@@ -142,11 +142,11 @@ def test_kinds_of_input(client, rings, tmp_path):
         "zarr": stored,
         "frame": filtered,
         "unknown chunks": filtered.to_dask_array(),
-        **{name: tmp_path / name for name in ("X.npy", "columns.npy", "X.parquet", "X.zarr")},
+        **{name: tmp_path / name for name in ("X.npy", "columns.npy", "X.parquet")},
     }
     for name, source in sources.items():
         np.testing.assert_array_equal(fit_predict(ektrr(), source, client=client), expected, err_msg=name)
-        if name not in ("zarr", "frame", "unknown chunks"):
+        if name not in ("frame", "unknown chunks"):
             np.testing.assert_array_equal(fit_predict(ektrr(), source, client="here"), expected, err_msg=name)
     with pytest.raises(TypeError, match='of Dask, whose tasks need a client: client="here" computes without'):
         fit_predict(ektrr(), filtered, client="here")
@@ -184,7 +184,6 @@ def test_folders_of_files(rings, tmp_path, suffix):
 
 @pytest.mark.parametrize("make", [ktrr, ektrr])
 def test_labels_left_in_a_file(rings, tmp_path, make, monkeypatch):
-    zarr = pytest.importorskip("zarr")
     pytest.importorskip("pyarrow")
     monkeypatch.setattr(_sharded, "IN_MEMORY", 500)
     expected = fit_predict(make(), rings, client="here")
@@ -193,8 +192,6 @@ def test_labels_left_in_a_file(rings, tmp_path, make, monkeypatch):
         labels = fit_predict(estimator, rings, client="here", output=tmp_path / "labels.npy")
         assert isinstance(labels.base, np.memmap) or isinstance(labels, np.memmap)
         np.testing.assert_array_equal(labels, expected)
-        fit_predict(make(), rings, client="here", output=tmp_path / "labels.zarr")
-        np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "labels.zarr"))[:], expected)
     assert fit_predict(make(), rings, client="here", output=tmp_path / "labels.parquet") is None
     np.testing.assert_array_equal(pd.read_parquet(tmp_path / "labels.parquet")["cluster"], expected)
     np.testing.assert_array_equal(estimator.predict(rings[:50]), expected[:50])

@@ -9,14 +9,10 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.cluster import KMeans
-from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler
-from sklearn.utils import estimator_html_repr
+from sklearn.model_selection import GridSearchCV
 
 from method_data import ESTIMATORS
-from subspaces import EKTRR, KASP, KTRR, SC, SSC, TRR, SampledClusterer, SubspaceClustering, metrics
+from subspaces import EKTRR, KASP, KTRR, SC, SSC, SampledClusterer, SubspaceClustering, metrics
 from subspaces.datasets import make_subspaces
 from subspaces.engine.plan import STAGES
 from subspaces.estimators.html_repr import boxes_html, boxes_of
@@ -185,14 +181,6 @@ def test_what_cannot_be_explained(data, model):
 # ---------------------------------------------------------------- pipelines and searches
 
 
-def test_pipeline(data):
-    X, y = data
-    pipeline = make_pipeline(MaxAbsScaler(), KTRR(3, kernel="quadratic", reg=0.01)).fit(X)
-    assert metrics.accuracy(y, pipeline.predict(X)) > 0.9
-    assert pipeline.transform(X).shape == (90, 3)
-    assert "sk-container" in estimator_html_repr(pipeline)
-
-
 @pytest.mark.parametrize("scorer", [scorers.modularity, scorers.separation])
 def test_search_without_truth(data, scorer):
     X, y = data
@@ -214,23 +202,3 @@ def test_scores_are_what_they_say(data, model):
     np.testing.assert_allclose(
         scorers.modularity(model, None), (W[same].sum() / degree.sum() - expected) / (1 - expected)
     )
-
-
-def test_search_with_several_scores_over_a_pipeline(data):
-    X, y = data
-    search = RandomizedSearchCV(
-        make_pipeline(MaxAbsScaler(), TRR(3)),
-        {"trr__reg": [1e-3, 1e-2, 1.0], "trr__n_nonzero": [3, 5]},
-        n_iter=3,
-        scoring={
-            "separation": scorers.separation,
-            "accuracy": make_scorer(metrics.accuracy),
-            "nmi": make_scorer(metrics.normalized_mutual_info),
-            "ari": "adjusted_rand_score",
-        },
-        refit="separation",
-        cv=scorers.whole(X),
-        random_state=0,
-    ).fit(X, y)
-    assert {"mean_test_accuracy", "mean_test_nmi", "mean_test_ari"} <= set(search.cv_results_)
-    assert search.cv_results_["mean_test_accuracy"].max() > 0.9

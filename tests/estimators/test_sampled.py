@@ -100,8 +100,8 @@ def test_parameters_reach_the_base_method(subspaces):
     assert {name: found[name] for name in given} == given
     assert found["assign_labels"] == "cluster_qr"
     assert found["scaling"] is None  # the rows were scaled before
-    classifier = SLSR(3, classifier_reg=0.5, normalize_residual=True, n_landmarks=60).fit(X).classifier_
-    assert classifier.get_params() == {"reg": 0.5, "normalize_residual": True}
+    classifier = SLSR(3, classifier_reg=0.5, n_landmarks=60).fit(X).classifier_
+    assert classifier.get_params() == {"reg": 0.5}
 
 
 def test_ektrr_is_algorithm_2(subspaces):

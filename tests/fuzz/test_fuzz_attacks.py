@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import gzip
 import io
-import json
 import os
 import pickle
 import re
@@ -104,30 +103,6 @@ def test_blank_lines_without_end_are_refused(tmp_path, monkeypatch):
         assert len(read_table(path).X) == n_rows  # a few, or one for each row, are no harm
     path.write_bytes(gzip.compress(b"1,2\n\n\n\n\n3,4\n"))
     assert "4 blank lines so far" in refusal(path)
-
-
-def test_zarr_pickles_are_never_loaded(tmp_path):
-    """zarr looks at the first object codec only: a pickle behind ``vlen-utf8`` gets past it; old numcodecs run it."""
-    pytest.importorskip("zarr")
-    from subspaces.distributed._input import as_source
-    from subspaces.distributed._tasks import ThisProcess
-
-    trace, path = tmp_path / "trace", tmp_path / "x.zarr"
-    path.mkdir()
-    (path / "0.0").write_bytes(pickle.dumps(Bomb(trace)))
-    common = {"zarr_format": 2, "shape": [4, 2], "chunks": [4, 2], "order": "C", "fill_value": None}
-    for dtype in ("|O", "<f8"):
-        for filters, compressor in (
-            ([{"id": "vlen-utf8"}, {"id": "pickle"}], None),
-            ([{"id": "vlen-utf8"}], {"id": "pickle"}),
-            ([{"id": "pickle"}], None),
-            (None, {"id": "pickle"}),
-        ):
-            meta = {**common, "dtype": dtype, "filters": filters, "compressor": compressor}
-            (path / ".zarray").write_text(json.dumps(meta))
-            with pytest.raises(FileError, match=r"x\.zarr"):
-                as_source(str(path), ThisProcess())
-    assert not trace.exists()
 
 
 def test_odd_file_names_stay_on_one_line(tmp_path):

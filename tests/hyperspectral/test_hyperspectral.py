@@ -7,7 +7,6 @@ import builtins
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
-from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import normalize
 
 from subspaces import KTRR, TRR, cluster_image
@@ -19,7 +18,6 @@ from subspaces.applications.hyperspectral import (
     image_features,
     label_spectra,
     patches,
-    propagate,
     segment_means,
     superpixels,
     unit_components,
@@ -49,8 +47,6 @@ def test_materials_are_found(scene):
     assert isinstance(found.model, KTRR)
     assert found.model.n_nonzero == 20
     assert accuracy(labels.ravel(), alone.labels.ravel()) < accuracy(labels.ravel(), found.labels.ravel())
-    smoothed = cluster_image(values, 3, patch_size=3, n_neighbors=10)
-    assert accuracy(labels.ravel(), smoothed.labels.ravel()) > 0.9
     np.testing.assert_array_equal(cluster_image(8.0 * values, 3).labels, found.labels)  # in other light
 
 
@@ -112,7 +108,6 @@ def test_spectra_of_labels(scene, seed):
     [
         ({"patch_size": 4}, "patch_size must be odd"),
         ({"n_components": 2.5}, "n_components must be a whole number of 1 or more; got 2.5"),
-        ({"n_neighbors": -1}, "n_neighbors must be a whole number of 1 or more; got -1"),
         ({"n_superpixels": 1}, 'n_superpixels must be a whole number of 2 or more, "auto" or None; got 1'),
         ({"cube": np.ones((30, 5))}, r"rows, columns and bands; got float64 of shape \(30, 5\)"),
     ],
@@ -188,14 +183,6 @@ def test_patches_that_do_not_fit_are_refused(monkeypatch):
         patches(np.ones((10, 10, 3)), np.ones((10, 10), dtype=bool), 7)
     with pytest.raises(MemoryError, match="3 components of 10 × 10 pixels needs"):
         unit_components(np.ones((10, 10, 3)), np.ones((10, 10), dtype=bool), 5)
-
-
-def test_propagation_is_that_of_the_authors(seed):
-    X = np.random.default_rng(seed).normal(size=(40, 5))
-    A = kneighbors_graph(X, 7, include_self=True).toarray()  # a sample is its own nearest neighbour
-    A = A * A.T
-    D = np.diag(A.sum(axis=1) ** -0.5)
-    np.testing.assert_allclose(propagate(X, 6), D @ A @ D @ X)
 
 
 # ------------------------------------------------------------------ superpixels

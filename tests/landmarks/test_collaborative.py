@@ -13,7 +13,7 @@ from subspaces.landmarks.collaborative import CollaborativeClassifier
 SHAPES = [(12, 30, 3), (40, 7, 3), (9, 9, 3), (200, 5, 5)]  # training samples, features, classes
 
 
-def naive_residuals(A, labels, Y, reg, normalize):
+def naive_residuals(A, labels, Y, reg):
     """Point by point and class by class, as in the papers."""
     out = []
     for y in Y:
@@ -21,8 +21,7 @@ def naive_residuals(A, labels, Y, reg, normalize):
         row = []
         for c in np.unique(labels):
             member = labels == c
-            residual = ((y - a[member] @ A[member]) ** 2).sum()
-            row.append(residual / (a[member] ** 2).sum() if normalize else residual)
+            row.append(((y - a[member] @ A[member]) ** 2).sum())
         out.append(row)
     return np.array(out)
 
@@ -33,19 +32,18 @@ def problem(rng, p, m, n_classes):
     return A, labels, Y
 
 
-@parametrize_with_checks([CollaborativeClassifier(), CollaborativeClassifier(reg=0.1, normalize_residual=True)])
+@parametrize_with_checks([CollaborativeClassifier()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("reg", [1e-3, 1.0])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_is_the_definition(shape, reg, normalize, rng, monkeypatch):
+def test_is_the_definition(shape, reg, rng, monkeypatch):
     monkeypatch.setattr(collaborative, "_BLOCK_BYTES", 1000)  # several blocks
     A, labels, Y = problem(rng, *shape)
-    expected = naive_residuals(A, labels, Y, reg, normalize)
-    model = CollaborativeClassifier(reg, normalize).fit(A, labels)
+    expected = naive_residuals(A, labels, Y, reg)
+    model = CollaborativeClassifier(reg).fit(A, labels)
     assert_allclose(model.residuals(Y), expected, rtol=1e-8)
     assert_array_equal(model.predict(Y), expected.argmin(axis=1))
 
@@ -76,9 +74,3 @@ def test_rank_deficient_points(rng):
     residuals = CollaborativeClassifier(1e-8).fit(A, labels).residuals(A)
     assert np.isfinite(residuals).all()
     assert_array_equal(residuals.argmin(axis=1), labels)
-
-
-def test_a_class_of_zeros_never_wins_when_normalised(rng):
-    A = np.vstack([np.zeros((3, 4)), rng.standard_normal((3, 4))])
-    model = CollaborativeClassifier(normalize_residual=True).fit(A, [0, 0, 0, 1, 1, 1])
-    assert_array_equal(model.predict(rng.standard_normal((10, 4))), 1)

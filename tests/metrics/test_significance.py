@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import combinations, product
 
 import numpy as np
@@ -79,32 +78,9 @@ def test_friedman_and_nemenyi_of_the_textbook():
     assert found.statistic * (1 - (3 * 6 + 60) / (14 * 60)) == pytest.approx(9.28, abs=0.005)
     assert (found.statistic, found.pvalue) == pytest.approx(tuple(stats.friedmanchisquare(*RANKS.T)))
     assert found.critical_difference == pytest.approx(1.25, abs=0.005)
-    assert found.groups() == [("m+cf", "m", "cf", "C4.5")]
     assert "Mean ranks on 14 data sets: m+cf 1.96, m 2.00" in str(found)
-    assert friedman(np.tile([3, 2, 1], (40, 1)), list("abc")).groups() == []  # all are different
     alike = friedman(np.ones((4, 3)), list("abc"))
     assert (alike.statistic, alike.pvalue, alike.ranks.tolist()) == (0, 1, [2, 2, 2])
-
-
-def test_pairwise_tests_by_scikit_posthocs(rng):
-    posthocs = pytest.importorskip("scikit_posthocs")
-    found = friedman(rng.normal(size=(40, 6)) + np.linspace(3, 0, 6), list("abcdef"))
-    p, groups = found.pairwise(), found.groups()
-    alike = {frozenset(pair) for group in groups for pair in combinations(group, 2)}
-    for pair in combinations("abcdef", 2):
-        assert (p.loc[pair] >= 0.05) == (frozenset(pair) in alike)
-    assert not any(set(one) < set(other) for one in groups for other in groups)
-    conover, raw = found.pairwise("conover"), posthocs.posthoc_conover_friedman(found.table).to_numpy()
-    assert conover.loc["a", "f"] < 0.001 < conover.loc["a", "b"]
-    assert (np.triu(conover, 1) > np.triu(raw, 1)).any()  # adjusted after Holm
-    with pytest.raises(ValueError, match="test must be nemenyi or conover; got 'tukey'"):
-        found.pairwise("tukey")
-
-
-def test_scikit_posthocs_is_asked_for(monkeypatch, rng):
-    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
-    with pytest.raises(ImportError, match=r"need scikit-posthocs: pip install 'subspaces\[stats\]'"):
-        friedman(rng.normal(size=(4, 3)), list("abc")).pairwise()
 
 
 @pytest.mark.parametrize(

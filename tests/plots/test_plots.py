@@ -264,8 +264,8 @@ def test_critical_differences_have_names_ranks_and_bars(rng):
     assert all({f"{name}  {rank:.2f}", f"{rank:.2f}  {name}"} & texts for name, rank in ranks.items())
     *bars, ruler = [line for line in display.ax_.lines if line.get_color() == style.main_color(display.ax_)]
     np.testing.assert_allclose(np.ptp(ruler.get_xdata()), ranking.critical_difference)
-    found = sorted(sorted(bar.get_xdata()) for bar in bars)
-    np.testing.assert_allclose(np.concatenate(found), [ranks[name] for group in ranking.groups() for name in group])
+    for bar in bars:  # joins methods that are not different
+        assert np.ptp(bar.get_xdata()) <= ranking.critical_difference
     few = plots.CriticalDifferenceDisplay(friedman(rng.normal(size=(2, 4)), list("abcd"))).plot()
     assert few.ax_.get_xlim()[1] >= max(few.ax_.lines[-1].get_xdata())  # the ruler is seen
 

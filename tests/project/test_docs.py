@@ -294,7 +294,7 @@ def test_reference_lists_every_public_name():
     scores = {name for name, value in vars(metrics).items() if getattr(value, "__module__", "") == metrics.__name__}
     public = {
         "subspaces": set(subspaces.__all__) - {"__version__"},
-        "subspaces.datasets": set(datasets.__all__) - {"BENCHMARKS"},
+        "subspaces.datasets": set(datasets.__all__),
         "subspaces.deep": set(deep.__all__),
         "subspaces.selection": set(selection.__all__) - {"AUTO"},
         "subspaces.metrics": {name for name in scores if not name.startswith("_")},

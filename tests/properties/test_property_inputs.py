@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from property_data import any_points, examples, heaps, subspaces
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from property_data import any_points, examples, subspaces
+from sklearn.exceptions import ConvergenceWarning
 
-from method_data import ALL, GRAPH, METHODS, quiet
+from method_data import ALL, METHODS, quiet
 from subspaces import KTRR, kernels
-from subspaces.engine import stages
 
 # what a fit may refuse: a graph without edges, a bandwidth of copies only, a penalty that is no number
 REFUSALS = ("no edge", "gave 0", "so it has no communities", "too large for float")
@@ -135,52 +133,3 @@ def test_convergence_flags_are_honest(cls, points, max_iter, tol):
         if model.trace_.converged and model.trace_.primal and cls.__name__ in ("LRR1", "LRR2", "LatLRR", "KLRR"):
             assert model.trace_.primal[-1] <= tol * 1.001
             assert model.trace_.dual[-1] <= tol * 1.001
-
-
-@pytest.mark.parametrize("cls", ALL)
-@examples(0.04)
-@given(points=heaps(), value=st.sampled_from([np.nan, np.inf]), row=st.integers(0, 11), column=st.integers(0, 1))
-def test_a_failed_fit_leaves_nothing(cls, points, value, row, column):
-    X, y = points
-    fresh = set(vars(cls(n_clusters=2)))
-    with quiet():
-        model = cls(n_clusters=int(y.max()) + 1).fit(X) if cls.__name__ not in ("LRR1", "LatLRR") else cls(n_clusters=2)
-    bad = X.copy()
-    bad[row, column] = value
-    with pytest.raises(ValueError, match=f"row {row}, column {column}"):
-        model.fit(bad)
-    assert {name for name in vars(model) if not name.startswith("_skl") and name != "_callback_fit_ctx"} <= fresh
-    with pytest.raises(NotFittedError):
-        model.predict(X)
-
-
-@pytest.mark.parametrize("cls", GRAPH)
-@examples(0.06)
-@given(
-    points=heaps(),
-    stage=st.sampled_from(
-        [
-            (stages, "scaled"),
-            (stages, "see"),
-            (stages, "represent"),
-            (stages, "graph"),
-            (stages, "embed"),
-            (stages, "cut"),
-        ]
-    ),
-)
-def test_an_interrupted_fit_leaves_nothing(cls, points, stage):
-    X, y = points
-    model = cls(n_clusters=int(y.max()) + 1)
-
-    def interrupted(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    before = set(vars(model))
-    with patch.object(*stage, interrupted), quiet(), pytest.raises((KeyboardInterrupt, ValueError)):
-        model.fit(X)
-    left = {name for name in vars(model) if not name.startswith("_skl") and name != "_callback_fit_ctx"}
-    assert left <= before
-    if cls.__name__ not in ("LRR1", "LatLRR"):
-        with quiet():
-            assert model.fit(X).labels_.shape == (len(X),)

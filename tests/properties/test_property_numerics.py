@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import pickle
-
-import joblib
 import numpy as np
 import pytest
-import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
 from property_data import examples, fitted, subspaces
-from threadpoolctl import threadpool_limits
 
-from method_data import ALL, quiet
-from subspaces import KTRR, LSR1, LSR2, TRR
+from method_data import quiet
+from subspaces import LSR1, LSR2, TRR
 from subspaces.kernels import KERNELS, as_kernel
 from subspaces.representation import ridge_search as low_rank
 from subspaces.representation.ridge import (
@@ -120,34 +114,3 @@ def test_ladder_reproduces_points_of_singular_kernels(dtype, seed, rank, reg):
 
 
 # ------------------------------------------------------------------ repetition
-
-
-@pytest.mark.parametrize("cls", ALL)
-@examples(0.02)
-@given(points=subspaces())
-def test_files_give_the_same_bits(cls, points):
-    """Pickle, joblib and skops: the same labels for training and for new points, to the last one."""
-    X, k = points
-    model = fitted(cls, X, k)
-    buffer = io.BytesIO()
-    joblib.dump(model, buffer)
-    buffer.seek(0)
-    data = skops.io.dumps(model)
-    trusted = skops.io.get_untrusted_types(data=data)
-    for copy in (pickle.loads(pickle.dumps(model)), joblib.load(buffer), skops.io.loads(data, trusted=trusted)):
-        np.testing.assert_array_equal(copy.labels_, model.labels_)
-        np.testing.assert_array_equal(copy.predict(X * 0.99), model.predict(X * 0.99))
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "cubic"])
-@pytest.mark.parametrize("solver", ["dense", "auto"])
-@examples(0.06)
-@given(points=subspaces())
-def test_same_bits_of_the_graph_run_to_run(kernel, solver, points):
-    X, k = points
-    first, second = (fitted(KTRR, X, k, kernel=kernel, solver=solver) for _ in range(2))
-    np.testing.assert_array_equal(first.affinity_matrix_.toarray(), second.affinity_matrix_.toarray())
-    np.testing.assert_array_equal(first.embedding_, second.embedding_)
-    with threadpool_limits(2):
-        third = fitted(KTRR, X, k, kernel=kernel, solver=solver)
-    np.testing.assert_array_equal(third.labels_, first.labels_)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.linear_model import orthogonal_mp
 
 from solved import sparse_and_trace
 from subspaces.representation import elastic_net
@@ -20,24 +19,6 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
 
 def unit(X: Array) -> Array:
     return X / np.linalg.norm(X, axis=1, keepdims=True)
-
-
-def reference(X: Array, n_nonzero: int) -> Array:
-    C = np.zeros((len(X), len(X)))
-    for i in range(len(X)):
-        others = np.arange(len(X)) != i
-        C[others, i] = orthogonal_mp(X[others].T, X[i], n_nonzero_coefs=n_nonzero)
-    return C
-
-
-@pytest.mark.parametrize("shape", [(120, 15), (30, 50)])
-@pytest.mark.parametrize("n_nonzero", [1, 5, 10])
-def test_same_as_scikit_learn(rng, shape, n_nonzero):
-    X = unit(rng.standard_normal(shape))
-    C = orthogonal_matching_pursuit(X, n_nonzero=n_nonzero).sparse().toarray()
-    expected = reference(X, n_nonzero)
-    np.testing.assert_array_equal(C != 0, expected != 0)
-    np.testing.assert_allclose(C, expected, atol=1e-9 * np.abs(expected).max())
 
 
 def slow_pursuit(X, i, n_steps, tol):

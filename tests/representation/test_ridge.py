@@ -55,18 +55,6 @@ def separate_problems(K: np.ndarray, lam: float) -> np.ndarray:
     return C
 
 
-def separate_least_squares(Z: np.ndarray, lam: float) -> np.ndarray:
-    """Solve min ‖z_i − Z_iᵀc‖² + λ‖c‖² in the feature space, one stacked least-squares problem per sample."""
-    n = len(Z)
-    C = np.empty((n, n))
-    for i in range(n):
-        others = Z.copy()
-        others[i] = 0
-        stacked = np.vstack([others.T, np.sqrt(lam) * np.eye(n)])
-        C[:, i] = np.linalg.lstsq(stacked, np.r_[Z[i], np.zeros(n)], rcond=None)[0]
-    return C
-
-
 def printed(K: np.ndarray, lam: float) -> np.ndarray:
     """Evaluate eq. 3.9 column by column, nothing simplified."""
     n = len(K)
@@ -103,17 +91,6 @@ def test_closed_form_is_n_ridge_problems(name, reg, rng):
     C = whole(coefficients)
     assert_allclose(C, separate_problems(K, lam), rtol=1e-7, atol=1e-10)
     assert_allclose(C, printed(K, lam), rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize("reg", [1e-2, 1.0])
-def test_closed_form_is_least_squares_in_the_feature_space(reg, rng):
-    X = rng.standard_normal((30, 2))
-    a, b = X.T
-    for Z, name in ((X, "linear"), (np.c_[a**2, b**2, np.sqrt(2) * a * b], "quadratic")):
-        lam = reg * (Z**2).sum() / 30
-        expected = separate_least_squares(Z, lam)
-        assert_allclose(whole(ridge(kernel_matrix(name, X), reg=reg)), expected, rtol=1e-7, atol=1e-9)
-        assert_allclose(whole(ridge_low_rank(Z, reg=reg)), expected, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("reg", [1e-4, 0.1, 10.0])

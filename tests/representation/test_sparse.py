@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Lasso
 
 from solved import dense_and_trace
 from subspaces import SSC
@@ -118,16 +117,6 @@ def test_outliers_minimise_the_stated_objective(rng, error_weight, affine):
     clipped = np.clip(X.T - X.T @ C, -weight_of_errors / weight, weight_of_errors / weight)
     assert_optimal(C, weight * X @ clipped, affine, atol=1e-5)
     assert_allclose(found, cvxpy_minimum(X.T, weight, affine, weight_of_errors), rtol=1e-5)
-
-
-def test_columns_are_lassos(rng):
-    X, _ = union_of_subspaces(rng)
-    C = ssc(X, error_weight=20.0, **TIGHT).dense()
-    weight = data_weight(X @ X.T, 20.0)
-    for i in range(len(X)):
-        lasso = Lasso(alpha=1 / (weight * X.shape[1]), fit_intercept=False, tol=1e-12, max_iter=10**6)
-        lasso.fit(np.delete(X, i, axis=0).T, X[i])
-        assert_allclose(np.delete(C[:, i], i), lasso.coef_, atol=1e-5)
 
 
 def test_independent_subspaces_give_blocks(rng):

@@ -9,8 +9,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces import KASP, KTRR
-from subspaces.spectral.assign import _Search, kmeans
+from subspaces.spectral.assign import kmeans
 
 
 def inertia(Y: np.ndarray, labels: np.ndarray) -> float:
@@ -57,23 +56,3 @@ def test_fewer_distinct_points_than_clusters_is_said():
     with pytest.warns(ConvergenceWarning, match="distinct"):
         labels = kmeans(Y, 5, n_init=20, seed=0)
     assert len(np.unique(labels)) == 3
-
-
-def test_clusters_that_are_points_need_one_start(monkeypatch):
-    calls = []
-    real = _Search.descend
-    monkeypatch.setattr(_Search, "descend", lambda self, centres: calls.append(1) or real(self, centres))
-    truth = np.repeat(np.arange(6), 20)
-    labels = kmeans(np.eye(6)[truth], 6, n_init=500, seed=0)
-    assert len(calls) == 1
-    assert len(set(zip(truth, labels, strict=True))) == 6
-
-
-@pytest.mark.parametrize("cls", [KTRR, KASP])
-@pytest.mark.parametrize("n_init", [3, 9])
-def test_estimators_make_as_many_starts_as_asked_for(cls, n_init, rng, monkeypatch):
-    """On noise, where no start finds points but for rounding and none is as good as another."""
-    X, made, descend = rng.standard_normal((120, 6)), [], _Search.descend
-    monkeypatch.setattr(_Search, "descend", lambda search, centres: made.append(1) or descend(search, centres))
-    cls(7, n_init=n_init).fit(X)
-    assert len(made) == n_init

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -217,43 +215,3 @@ def test_lanczos_where_all_other_eigenvalues_of_the_affinity_are_zero_or_less(sh
 def test_same_bits_on_every_run(rng):
     for W in (weakly_tied(38, 16, 1e-5, rng), blocks([40, 60], rng), sparse.csr_array(random_graph(600, rng, 0.02))):
         assert_array_equal(spectral_embedding(W, 40).vectors, spectral_embedding(W, 40).vectors)
-
-
-# ------------------------------------------------------------------ multigrid
-
-
-@pytest.fixture
-def multigrid(monkeypatch):
-    pytest.importorskip("pyamg")
-    monkeypatch.setattr(embedding, "MULTIGRID_SIZE", 501)  # below the 840 points used here, above the coarsest level
-    return monkeypatch
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("weight", [1e-3, 0.05])
-def test_multigrid_is_the_dense_solver(weight, dtype, multigrid, rng):
-    W = weakly_tied(12, 70, weight, rng).astype(dtype)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # a result within its tolerance must not be reported as inaccurate
-        found = spectral_embedding(W, 12)
-    values, vectors = dense_pairs(W)
-    assert_allclose(found.eigenvalues, values[:12], rtol=0, atol=1e-6)
-    mine = found.vectors.astype(np.float64)
-    gap = mine - vectors[:, :12] @ (vectors[:, :12].T @ mine)
-    assert np.abs(gap).max() < 1e-4
-    assert_allclose(mine.T @ mine, np.eye(12), rtol=0, atol=1e-4)
-
-
-def test_multigrid_does_not_depend_on_the_global_random_state(multigrid, rng):
-    """Pyamg draws from np.random: the result must not change with it, and the caller's state must be left alone."""
-    W = weakly_tied(12, 70, 1e-2, rng)
-    legacy = np.random  # the global generator is what is tested here
-    legacy.seed(0)
-    before = legacy.get_state()[1:3]
-    first = spectral_embedding(W, 12).vectors
-    after = legacy.get_state()[1:3]
-    legacy.seed(1)
-    second = spectral_embedding(W, 12).vectors
-    assert_array_equal(first, second)
-    assert_array_equal(before[0], after[0])
-    assert before[1] == after[1]

@@ -9,9 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.linalg import block_diag
-from scipy.sparse.linalg import ArpackNoConvergence
 from sklearn.exceptions import ConvergenceWarning
-from test_spectral import blocks, check, random_graph, weakly_tied
+from test_spectral import blocks, check, random_graph
 
 from subspaces.spectral import embedding
 from subspaces.spectral.embedding import spectral_embedding
@@ -25,32 +24,7 @@ def normalised(W: sparse.csr_array) -> tuple[sparse.csr_array, np.ndarray]:
     return sparse.csr_array(scale @ W @ scale), root / np.linalg.norm(root)
 
 
-# ------------------------------------------------------------------ which solver
-
-
 # ------------------------------------------------------------------ Lanczos gives up
-
-
-@pytest.mark.parametrize("fallback", ["dense", "lobpcg"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_where_lanczos_gives_up_another_solver_takes_over(fallback, dtype, rng, monkeypatch):
-    def gives_up(*arguments, **keywords):
-        raise ArpackNoConvergence("no convergence", np.array([]), np.array([]))
-
-    W = weakly_tied(15, 10, 1e-2, rng).astype(dtype)
-    W = sparse.csr_array(sparse.block_diag([W, weakly_tied(2, 12, 0.1, rng)]), dtype=dtype)
-    monkeypatch.setattr(decompositions, "eigsh", gives_up)
-    monkeypatch.setattr(embedding, "DENSE_SIZE", 24)
-    monkeypatch.setattr(embedding, "FULL_GRAPH_SIZE", 150 if fallback == "dense" else 149)
-    used = []
-    real = decompositions.lobpcg
-    monkeypatch.setattr(decompositions, "lobpcg", lambda *a, **b: used.append("lobpcg") or real(*a, **b))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # LOBPCG says in its own words that it is done: that is not for the user
-        found = spectral_embedding(W, 17)
-    assert ("lobpcg" in used) == (fallback == "lobpcg")
-    assert found.vectors.dtype == dtype
-    check(found, W, 17, 1e-8 if fallback == "dense" and dtype == np.float64 else 1e-4)
 
 
 @pytest.mark.skipif(

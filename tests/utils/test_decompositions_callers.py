@@ -96,15 +96,13 @@ def test_the_embedding_goes_on_with_another_solver(graph, failure, dense_size, m
                 leading_pairs(S, null, 3)
 
 
-@pytest.mark.parametrize("largest", [True, False])
-def test_block_pairs(largest, rng):
+def test_block_pairs():
     A = sparse.csr_array(np.diag(np.arange(1.0, 81)))
-    known = np.eye(80)[:, [79 if largest else 0]]
-    values, vectors = block_pairs(A, 3, known=known, largest=largest, maxiter=300, n_more=4)
-    assert_allclose(values, [79, 78, 77] if largest else [2, 3, 4], atol=1e-5)
+    values, vectors = block_pairs(A, 3, np.eye(80)[:, [79]])
+    assert_allclose(values, [79, 78, 77], atol=1e-5)
     assert vectors.shape == (80, 3)
     operator = LinearOperator((80, 80), matvec=A.dot, matmat=A.dot, dtype=float)
-    assert_allclose(block_pairs(operator, 2, largest=True, maxiter=300)[0], [80, 79], atol=1e-5)
+    assert_allclose(block_pairs(operator, 2)[0], [80, 79], atol=1e-5)
 
 
 @pytest.mark.parametrize("failure", GIVES_UP)

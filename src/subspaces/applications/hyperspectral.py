@@ -22,7 +22,6 @@ from sklearn.base import clone
 from subspaces.applications.cube import Cube, as_cube, row_pieces
 from subspaces.utils import memory
 from subspaces.utils.decompositions import largest_eigenpairs
-from subspaces.utils.distances import nearest_neighbors
 from subspaces.utils.ordering import first_largest
 from subspaces.utils.types import Array, Labels
 
@@ -68,7 +67,6 @@ def cluster_image(
     estimator: Any = None,
     n_components: int = N_COMPONENTS,
     patch_size: int = PATCH_SIZE,
-    n_neighbors: int | None = None,
     n_superpixels: int | str | None = "auto",
 ) -> ImageClusters:
     """Cluster the pixels of a hyperspectral image by their spectra and surroundings.
@@ -87,8 +85,6 @@ def cluster_image(
         Principal components of the spectra, which are scaled to length 1 first.
     patch_size : odd int, default=7
         Side of the square of pixels that describes the one in its centre; 1 for the spectrum alone.
-    n_neighbors : int or None, default=None
-        Smooth the features over the graph of this many mutual nearest neighbours, as EGCSC does (it takes 30).
     n_superpixels : int, "auto" or None, default="auto"
         Cluster about so many small areas of similar pixels (SLIC of scikit-image) instead of the pixels; ``"auto"``
         takes one for ten pixels, at most 5,000, above 10,000 pixels.
@@ -110,9 +106,7 @@ def cluster_image(
     image = as_cube(cube, mask)
     if estimator is not None and n_clusters is not None:
         raise ValueError("n_clusters has no meaning beside estimator, which has its own; give one of them.")
-    X, segments = image_features(
-        image, n_components=n_components, patch_size=patch_size, n_neighbors=n_neighbors, n_superpixels=n_superpixels
-    )
+    X, segments = image_features(image, n_components=n_components, patch_size=patch_size, n_superpixels=n_superpixels)
     if estimator is None:
         from subspaces.estimators.ktrr import KTRR  # not at the top: reading a cube needs no estimator
         from subspaces.selection.auto import SubspaceClustering
@@ -129,15 +123,14 @@ def image_features(
     *,
     n_components: int = N_COMPONENTS,
     patch_size: int = PATCH_SIZE,
-    n_neighbors: int | None = None,
     n_superpixels: int | str | None = "auto",
 ) -> tuple[Array, Labels | None]:
     """Return the rows to cluster, and the superpixels they stand for (None where each row is a pixel).
 
     The parameters are those of :func:`cluster_image`.
     """
-    for name, value in (("n_components", n_components), ("patch_size", patch_size), ("n_neighbors", n_neighbors)):
-        if (value is not None or name != "n_neighbors") and (not isinstance(value, Integral) or value < 1):
+    for name, value in (("n_components", n_components), ("patch_size", patch_size)):
+        if not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name} must be a whole number of 1 or more; got {value!r}.")
     if patch_size % 2 == 0:
         raise ValueError(f"patch_size must be odd, so that a pixel is in the centre; got {patch_size}.")
@@ -152,7 +145,7 @@ def image_features(
     else:
         segments = superpixels(components, cube.mask, min(int(n_superpixels), n_pixels))
         X = segment_means(components, segments, int(segments.max()) + 1)
-    return X if n_neighbors is None else propagate(X, n_neighbors), segments
+    return X, segments
 
 
 def label_map(labels: Labels, mask: Array, segments: Labels | None) -> Labels:
@@ -245,27 +238,6 @@ def patches(components: Array, mask: Array, size: int) -> Array:
     falling = np.exp(-np.square(np.arange(-half, half + 1)) / (4 * (size / 5) ** 2))
     windows *= np.outer(falling, falling).astype(components.dtype)
     return windows.reshape(n, -1)
-
-
-def propagate(X: Array, n_neighbors: int) -> Array:
-    """Smooth features over the graph of mutual nearest neighbours, X̄ = D^-½ A D^-½ X (graph convolution).
-
-    A_ij = 1 where i and j are each among the `n_neighbors` nearest of the other, or i = j; D holds the row sums.
-
-    Examples
-    --------
-    >>> propagate(np.array([[0.0], [1.0], [9.0]]), 1)
-    array([[0.5],
-           [0.5],
-           [9. ]])
-    """
-    n = len(X)
-    _, neighbors = nearest_neighbors(X, min(n_neighbors, n - 1))
-    starts = np.arange(0, neighbors.size + 1, neighbors.shape[1])
-    A = sparse.csr_array((np.ones(neighbors.size, X.dtype), neighbors.ravel(), starts), shape=(n, n))
-    A = A.multiply(A.T) + sparse.eye_array(n, dtype=X.dtype)
-    scale = sparse.diags_array(A.sum(axis=1) ** -0.5)
-    return (scale @ A @ scale) @ X
 
 
 def _unit(spectra: Array) -> Array:

@@ -18,9 +18,6 @@ from subspaces.datasets.loaders import (
 )
 from subspaces.datasets.motion import load_motion, make_motions
 from subspaces.datasets.synthetic import (
-    BENCHMARKS,
-    make_benchmark,
-    make_circles_union,
     make_helices,
     make_spheres,
     make_subspaces,
@@ -28,7 +25,6 @@ from subspaces.datasets.synthetic import (
 )
 
 __all__ = [
-    "BENCHMARKS",
     "add_gaussian_noise",
     "balanced_subset",
     "get_data_home",
@@ -41,8 +37,6 @@ __all__ = [
     "load_orl",
     "load_usps",
     "load_yaleb",
-    "make_benchmark",
-    "make_circles_union",
     "make_cube",
     "make_helices",
     "make_motions",

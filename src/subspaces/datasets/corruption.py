@@ -13,18 +13,17 @@ from subspaces.utils.blocks import row_blocks
 from subspaces.utils.types import Array
 
 
-def add_gaussian_noise(X: npt.ArrayLike, snr_db: float, *, per_image: bool = False, random_state: Seed = None) -> Array:
+def add_gaussian_noise(X: npt.ArrayLike, snr_db: float, *, random_state: Seed = None) -> Array:
     """Add white Gaussian noise at a given ratio of signal to noise.
 
     The noise has the variance ``power / 10**(snr_db / 10)``, where the power of the signal is the mean square of the
-    values: over the whole set by default, so that dark images suffer more than bright ones, or of each image.
-    Nothing is clipped; values may leave their range.
+    values of the whole set, so that dark images suffer more than bright ones. Nothing is clipped; values may leave
+    their range.
 
     Parameters
     ----------
     X : images as rows, untouched; integers become float64
     snr_db : ratio of the powers in decibels: 10 means ten times, 20 a hundred times as much signal as noise
-    per_image : apply the ratio to each image with its own power instead of to the set
     random_state : seed
 
     Examples
@@ -39,10 +38,10 @@ def add_gaussian_noise(X: npt.ArrayLike, snr_db: float, *, per_image: bool = Fal
     signal: Array = check_array(X, dtype=[np.float64, np.float32])
     if np.isnan(snr_db) or snr_db == -np.inf:
         raise ValueError(f"snr_db must be a number of decibels; got {snr_db}")
-    power = np.square(signal, dtype=np.float64).mean(axis=1 if per_image else None, keepdims=True)
+    power = np.square(signal, dtype=np.float64).mean()
     deviation = np.sqrt(power * 10.0 ** (-snr_db / 10))
     noisy: Array = check_random_state(random_state).standard_normal(signal.shape).astype(signal.dtype, copy=False)
-    noisy *= deviation.astype(signal.dtype)
+    noisy *= signal.dtype.type(deviation)
     noisy += signal
     return noisy
 

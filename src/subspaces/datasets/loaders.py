@@ -11,7 +11,7 @@ from functools import partial
 from http.client import HTTPException
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -445,34 +445,18 @@ FileError
 """
 
 
-class Options(TypedDict, total=False):
-    """Keywords that all loaders take."""
-
-    data_home: Folder
-    return_X_y: bool
-    first: int | None
-    per_class: int | None
-    random_state: Seed
-    dtype: npt.DTypeLike
-    download_if_missing: bool
-
-
-def _documented(dataset: DataSet, own: str = "") -> Callable[[F], F]:
+def _documented(load: F, dataset: DataSet, own: str = "") -> F:
     """Document a loader by what is known of its data set; `own` describes parameters that others have not."""
-
-    def document(function: F) -> F:
-        files = ", ".join(f"``{name}``" for name in dataset.files)
-        function.__doc__ = _DOC.format(title=dataset.title, description=dataset.description, files=files, own=own)
-        return function
-
-    return document
+    files = ", ".join(f"``{name}``" for name in dataset.files)
+    load.__doc__ = _DOC.format(title=dataset.title, description=dataset.description, files=files, own=own)
+    return load
 
 
-@_documented(
-    YALEB_32,
-    "image_shape : (32, 32) as in the paper, or (48, 42) as in SSC and the deep methods (``YaleBCrop025.mat``)\n",
-)
-def load_yaleb(*, image_shape: tuple[int, int] = (32, 32), **options: Unpack[Options]) -> Loaded:
+def _loader(dataset: DataSet, own: str = "") -> Callable[..., Loaded]:
+    return _documented(lambda **options: _load(dataset, **options), dataset, own)
+
+
+def load_yaleb(*, image_shape: tuple[int, int] = (32, 32), **options: Any) -> Loaded:
     """Load the Extended Yale B faces."""
     dataset = {(32, 32): YALEB_32, (48, 42): YALEB_48}.get(image_shape)
     if dataset is None:
@@ -480,43 +464,13 @@ def load_yaleb(*, image_shape: tuple[int, int] = (32, 32), **options: Unpack[Opt
     return _load(dataset, **options)
 
 
-@_documented(
-    MNIST,
-    "n_images : keep only the first so many images, before `first` and `per_class` choose among them\n",
+_OF_YALEB = (
+    "image_shape : (32, 32) as in the paper, or (48, 42) as in SSC and the deep methods (``YaleBCrop025.mat``)\n"
 )
-def load_mnist(*, n_images: int | None = None, **options: Unpack[Options]) -> Loaded:
-    """Load the training set of MNIST."""
-    return _load(MNIST, n_images=n_images, **options)
-
-
-@_documented(COIL20)
-def load_coil20(**options: Unpack[Options]) -> Loaded:
-    """Load COIL-20."""
-    return _load(COIL20, **options)
-
-
-@_documented(COIL100)
-def load_coil100(**options: Unpack[Options]) -> Loaded:
-    """Load COIL-100."""
-    return _load(COIL100, **options)
-
-
-@_documented(COVTYPE)
-def load_covtype(**options: Unpack[Options]) -> Loaded:
-    """Load Covtype."""
-    return _load(COVTYPE, **options)
-
-
-@_documented(ORL)
-def load_orl(**options: Unpack[Options]) -> Loaded:
-    """Load the ORL faces."""
-    return _load(ORL, **options)
-
-
-@_documented(USPS)
-def load_usps(**options: Unpack[Options]) -> Loaded:
-    """Load USPS."""
-    return _load(USPS, **options)
+_OF_MNIST = "n_images : keep only the first so many images, before `first` and `per_class` choose among them\n"
+_documented(load_yaleb, YALEB_32, _OF_YALEB)
+load_mnist, load_usps, load_orl = _loader(MNIST, _OF_MNIST), _loader(USPS), _loader(ORL)
+load_coil20, load_coil100, load_covtype = _loader(COIL20), _loader(COIL100), _loader(COVTYPE)
 
 
 # ------------------------------------------------------------------ by name
@@ -549,8 +503,8 @@ NAMED: dict[str, Named] = {
     "digits": Named("digits of scikit-learn", _made(sklearn.datasets.load_digits, return_X_y=True), False),
     "curves": Named("three curves", _made(synthetic.make_three_curves, 100, noise=0.01, random_state=0), False),
     **{
-        name: Named(f"made-up {name}", _made(synthetic.make_benchmark, name, random_state=0), False)
-        for name in synthetic.BENCHMARKS
+        name: Named(f"made-up {name}", _made(synthetic.make_subspaces, **union, random_state=0), False)
+        for name, union in synthetic.BENCHMARKS.items()
     },
 }
 """Every data set that has a name; ``mnist`` is its first 10,000 images."""

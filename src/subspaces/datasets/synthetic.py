@@ -22,7 +22,11 @@ BENCHMARKS: dict[str, dict[str, Any]] = {
     "hard2000": {"n_subspaces": 5, "dimension": 6, "ambient": 9, "n_samples": 400, "noise": 0.0},
     "hard10000": {"n_subspaces": 5, "dimension": 6, "ambient": 9, "n_samples": 2000, "noise": 0.0},
 }
-"""Arguments of `make_subspaces` for the unions on which methods and packages are compared."""
+"""Arguments of `make_subspaces` for the unions on which methods and packages are compared.
+
+Of the hard ones any two subspaces meet in at least 3 dimensions, and nearest neighbours are mostly on other subspaces:
+only self-expression helps. Of the others they are mostly right. The number is that of the samples.
+"""
 
 
 def make_subspaces(
@@ -87,34 +91,6 @@ def make_subspaces(
     return _finish(parts, None, noise, rng)
 
 
-def make_benchmark(name: str, *, random_state: Seed = None) -> tuple[Array, Labels]:
-    """Draw one of the unions of subspaces on which methods and packages are compared.
-
-    ``"hard2000"`` and ``"hard10000"``: 5 subspaces of dimension 6 in 9 dimensions, no noise. Any two meet in at least 3
-    dimensions, and the nearest neighbours of a sample are mostly on other subspaces: only self-expression helps.
-    ``"uos2000"`` and ``"uos10000"``: 10 subspaces of dimension 5 in 30 dimensions, noise 0.01; nearest neighbours are
-    mostly right. The number is that of the samples, which are uniform on the unit spheres of equally large subspaces.
-
-    Parameters
-    ----------
-    name : {"uos2000", "uos10000", "hard2000", "hard10000"}
-    random_state : seed
-
-    Returns
-    -------
-    X, y : samples of shape (n_samples, 30) or (n_samples, 9), and the subspace of each
-
-    Examples
-    --------
-    >>> from subspaces.datasets import make_benchmark
-    >>> make_benchmark("hard2000", random_state=0)[0].shape
-    (2000, 9)
-    """
-    if name not in BENCHMARKS:
-        raise ValueError(f"name must be one of {', '.join(BENCHMARKS)}; got {name!r}")
-    return make_subspaces(**BENCHMARKS[name], random_state=random_state)
-
-
 def make_three_curves(
     n_samples: Counts = 50, *, noise: float = 0.0, ambient: int = 2, random_state: Seed = None
 ) -> tuple[Array, Labels]:
@@ -149,48 +125,6 @@ def make_three_curves(
     for bend, size in zip((0.3, 1.0, 3.0), per_cluster("n_samples", n_samples, 3), strict=True):
         x = rng.uniform(0.2, 1.0, size)
         parts.append(np.column_stack([x, bend * x**2]))
-    return _finish(parts, ambient, noise, rng)
-
-
-def make_circles_union(
-    n_circles: int = 2,
-    n_samples: Counts = 100,
-    *,
-    distance: float = 1.5,
-    noise: float = 0.0,
-    ambient: int = 2,
-    random_state: Seed = None,
-) -> tuple[Array, Labels]:
-    """Draw samples from circles of radius 1 in one plane whose centres stand in a row.
-
-    Below a distance of 2 neighbouring circles cross, and no method that only looks at neighbours keeps them apart.
-
-    Parameters
-    ----------
-    n_circles : number of circles
-    n_samples : samples on each circle, one number or one for each
-    distance : between the centres of neighbours; the first centre is the origin
-    noise : standard deviation of the Gaussian noise of every coordinate
-    ambient : dimension of the space; above 2 the plane is turned into it at random
-    random_state : seed
-
-    Returns
-    -------
-    X, y : samples of shape (n_samples, ambient), one circle after the other, and the circle of each
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from subspaces.datasets import make_circles_union
-    >>> X, y = make_circles_union(3, distance=1.2, random_state=0)
-    >>> bool(np.allclose(np.linalg.norm(X[y == 2] - [2.4, 0], axis=1), 1))
-    True
-    """
-    rng = check_random_state(random_state)
-    parts = []
-    for k, size in enumerate(per_cluster("n_samples", n_samples, positive("n_circles", n_circles))):
-        turn = rng.uniform(0, 2 * np.pi, size)
-        parts.append(np.column_stack([np.cos(turn) + k * distance, np.sin(turn)]))
     return _finish(parts, ambient, noise, rng)
 
 

@@ -51,8 +51,8 @@ def fit_predict(
         Is fitted, as by its own ``fit``. KTRR's graph is computed in shards from 200,000 samples on where its solver is
         the two-scale one; the other solvers, for few features, run in this process.
     X : dask array, Dask DataFrame, Zarr array, array, or path
-        Samples as rows, chunked in any way; unknown chunk sizes are counted first. A path is that of a ``.npy``,
-        ``.zarr`` or ``.parquet`` file, or of a folder of ``.parquet`` or ``.csv`` files.
+        Samples as rows, chunked in any way; unknown chunk sizes are counted first. A path is that of a ``.npy`` or
+        ``.parquet`` file, or of a folder of ``.parquet`` or ``.csv`` files.
     client : distributed.Client, "here" or None
         What :func:`connect` gives. None takes the client that is in use, or starts workers on this machine;
         ``"here"`` computes in this process, piece by piece and without Dask: X is a path or an array.
@@ -60,7 +60,7 @@ def fit_predict(
         Where finished pieces are kept; a second call with the same samples and parameters goes on from there. Workers
         on other machines must see it under the same path. None is a temporary folder.
     output : path of a file or None
-        Where to leave the labels: ``.npy``, ``.zarr`` or ``.parquet`` (columns ``row`` and ``cluster``). One that is
+        Where to leave the labels: ``.npy`` or ``.parquet`` (columns ``row`` and ``cluster``). One that is
         there is replaced, but never X.
 
     Returns

@@ -27,7 +27,7 @@ from subspaces.utils.optional import from_app
 from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array
 
-SUFFIXES = (".npy", ".zarr", ".parquet")
+SUFFIXES = (".npy", ".parquet")
 _MASKED = "X has masked entries, whose values would be used all the same: fill or remove them first."
 PIECE_BYTES = 64 * 2**20
 """Bytes of a file that one task reads, about."""
@@ -76,28 +76,6 @@ class ArrayRows:
     def read(self, start: int, stop: int) -> Array:
         """Return its rows."""
         return np.asarray(self.X[start:stop])
-
-
-@dataclass(frozen=True)
-class ZarrRows:
-    """A Zarr array."""
-
-    path: str
-
-    @staticmethod
-    def opened(path: Path) -> Any:
-        """Open the array; pickles are refused before a chunk is unpacked: some codecs of object arrays unpickle."""
-        import zarr
-
-        stored = zarr.open_array(str(path), mode="r")
-        codecs = [*(getattr(stored, "filters", None) or ()), *(getattr(stored, "compressors", None) or ())]
-        if any(getattr(codec, "codec_id", "") == "pickle" for codec in codecs):
-            raise FileError(path, "its chunks are pickles, which are never loaded; store numbers")
-        return stored
-
-    def read(self, start: int, stop: int) -> Array:
-        """Unpack the chunks that hold these rows."""
-        return np.asarray(self.opened(Path(self.path))[start:stop])
 
 
 @dataclass(frozen=True)
@@ -217,7 +195,7 @@ def _csv_file(file: Stamped) -> tuple[Array, list[str], list[str]]:
     return np.asarray(data.X)[:, used], [names[i] for i in used], [name for name in names if is_id(name)]
 
 
-Reader = NpyRows | ArrayRows | ZarrRows | ParquetRows | CsvRows
+Reader = NpyRows | ArrayRows | ParquetRows | CsvRows
 
 
 # ---------------------------------------------------------------- sources
@@ -340,10 +318,6 @@ def _from_path(path: Path, workers: Workers) -> Source:
             header = mapped(path)
             _check_array(header, path)
             return _of_reader(path, NpyRows(Stamped.of(path)), header.shape, header.dtype)
-        if path.suffix == ".zarr":
-            stored = ZarrRows.opened(path)
-            _check_array(stored, path)
-            return _of_reader(path, ZarrRows(str(path)), stored.shape, stored.dtype)
         if folder_of == ".csv":
             return _from_csv(path, workers)
         parquet, dtype = ParquetRows.of(_in_order(tables_in(path, ".parquet")) if path.is_dir() else [path])
@@ -353,7 +327,7 @@ def _from_path(path: Path, workers: Workers) -> Source:
 
 def _folder_of(path: Path) -> str | None:
     """Return the kind of files in a folder, ``.parquet`` or ``.csv``, or None."""
-    if not path.is_dir() or path.suffix in (".npy", ".zarr"):
+    if not path.is_dir() or path.suffix == ".npy":
         return None
     found = [suffix for suffix in (".parquet", ".csv") if tables_in(path, suffix)]
     if len(found) > 1:

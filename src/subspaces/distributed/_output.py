@@ -11,11 +11,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from subspaces.distributed._files import mapped
-from subspaces.utils.atomic import unfinished, write_atomically
+from subspaces.utils.atomic import write_atomically
 from subspaces.utils.types import Array
 
-OUTPUTS = (".npy", ".parquet", ".zarr")
-_ZARR = ("zarr.json", ".zarray")  # one of them is in the folder of an array
+OUTPUTS = (".npy", ".parquet")
 
 
 class Output:
@@ -32,11 +31,10 @@ class Output:
             raise FileNotFoundError(f"the folder of {name} does not exist; make it first.")
         if not os.access(path.parent, os.W_OK):
             raise PermissionError(f"the folder of {name} may not be written to; choose another.")
-        if path.is_dir() and not (path.suffix == ".zarr" and any((path / of).exists() for of in _ZARR)):
+        if path.is_dir():
             raise IsADirectoryError(f"{name} is a folder, which labels do not replace; choose another name.")
-        needed = {".parquet": "pyarrow", ".zarr": "zarr"}.get(path.suffix)
-        if needed and find_spec(needed) is None:
-            raise ImportError(f"{name} needs {needed}: pip install {needed}, or choose .npy.")
+        if path.suffix == ".parquet" and find_spec("pyarrow") is None:
+            raise ImportError(f"{name} needs pyarrow: pip install pyarrow, or choose .npy.")
         source = _place_of(X)
         if source is not None and (path == source or source in path.parents or path in source.parents):
             raise ValueError(f"{name} would replace or join the points X={str(source)!r}; choose another place.")
@@ -51,11 +49,8 @@ class Output:
                 start += len(piece)
             estimator.labels_ = labels
             return
-        if self.path.suffix == ".zarr":
-            _write_zarr(self.path, pieces, n)
-        else:
-            with write_atomically(self.path) as stream:
-                (_write_npy if self.path.suffix == ".npy" else _write_parquet)(stream, pieces, n)
+        with write_atomically(self.path) as stream:
+            (_write_npy if self.path.suffix == ".npy" else _write_parquet)(stream, pieces, n)
         if self.path.suffix == ".npy":
             estimator.labels_ = mapped(self.path)
 
@@ -90,18 +85,3 @@ def _write_parquet(stream: BinaryIO, pieces: Iterable[Array], n: int) -> None:
             columns = {"row": np.arange(start, start + len(piece)), "cluster": np.asarray(piece, dtype=np.int32)}
             writer.write_table(pyarrow.table(columns, schema=schema))
             start += len(piece)
-
-
-def _write_zarr(target: Path, pieces: Iterable[Array], n: int) -> None:
-    import zarr
-
-    with unfinished(target) as temporary:
-        stored = zarr.create_array(str(temporary), shape=(n,), dtype=np.int32, chunks=(min(n, 2**20),))
-        start = 0
-        for piece in pieces:
-            stored[start : start + len(piece)] = piece
-            start += len(piece)
-        with unfinished(target) as old:
-            if target.is_dir():  # a folder replaces none that holds files
-                os.replace(target, old)
-            os.replace(temporary, target)

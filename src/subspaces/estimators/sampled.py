@@ -43,7 +43,7 @@ class Sampled(SubspaceClusterer):
     ----------
     n_landmarks : int, default=1000
         δ, samples that are clustered. With as many as there are samples the labels are the clusterer's own.
-    sampler : {"uniform", "kmeans++", "leverage", "exemplars"} or callable, default="uniform"
+    sampler : {"uniform", "kmeans++"} or callable, default="uniform"
         Rule that chooses landmarks (:mod:`subspaces.landmarks.samplers`); a callable takes X, `n_landmarks` and a
         :class:`numpy.random.Generator` and returns row numbers.
     n_draws : int, default=1
@@ -287,8 +287,8 @@ class ByResiduals:
 
     Parameters
     ----------
-    classifier_reg, normalize_residual
-        Of the classifier, as in :class:`~subspaces.landmarks.collaborative.CollaborativeClassifier`.
+    classifier_reg : float, default=1e-6
+        Ridge of the classifier (:class:`~subspaces.landmarks.collaborative.CollaborativeClassifier`).
     scaling : {None, "unit", "max", "minmax", "standard"}, default="unit"
         The authors scale every sample to length 1.
     """
@@ -297,12 +297,11 @@ class ByResiduals:
     assign_labels: AssignLabels = "kmeans"
     n_init: int = 20
     classifier_reg: float = 1e-6
-    normalize_residual: bool = False
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {"classifier_reg": [POSITIVE], "normalize_residual": ["boolean"]}
+    _constraints: ClassVar[dict[str, list[Any]]] = {"classifier_reg": [POSITIVE]}
 
     def _new_classifier(self) -> Any:
-        return CollaborativeClassifier(self.classifier_reg, self.normalize_residual)
+        return CollaborativeClassifier(self.classifier_reg)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

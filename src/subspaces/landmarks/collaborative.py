@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.linalg import qr
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
@@ -37,8 +36,6 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
     ----------
     reg : float, default=1e-6
         κ, the ridge, for samples of unit length.
-    normalize_residual : bool, default=False
-        Divide the length of the residual by that of a_c, as printed in 2013; the authors' program does not.
 
     Attributes
     ----------
@@ -59,11 +56,9 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
     """
 
     reg: float = 1e-6
-    normalize_residual: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "reg": [Interval(Real, 0, None, closed="neither")],
-        "normalize_residual": ["boolean"],
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -81,8 +76,6 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
             self._parts = [(P[rows].T, A[rows]) for rows in members]
             return self
         self._residual = np.hstack([np.eye(A.shape[1]) - P[rows].T @ A[rows] for rows in members])
-        # ‖a_c‖ = ‖yP_cᵀ‖ = ‖yTᵀ‖ for P_c = QT: never more columns than features
-        self._lengths = [qr(P[rows], mode="r")[0][: A.shape[1]].T for rows in members]
         return self
 
     def predict(self, X: Any) -> Array:
@@ -91,7 +84,7 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[residuals.argmin(axis=1)])
 
     def residuals(self, X: Any) -> Array:
-        """Return e_c of each row and class, shape (n, n_classes), divided by ‖a_c‖² with `normalize_residual`."""
+        """Return e_c of each row and class, shape (n, n_classes)."""
         check_is_fitted(self, "classes_")
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         n_classes, m = len(self.classes_), X.shape[1]
@@ -105,19 +98,14 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
         """Compute the residuals by their definition: codes, then reconstruction by each class."""
         out = np.empty((len(X), len(self._parts)))
         for c, (code, members) in enumerate(self._parts):
-            a = X @ code
-            out[:, c] = _squared_lengths(X - a @ members)
-            if self.normalize_residual:
-                out[:, c] = _ratio(out[:, c], _squared_lengths(a))
+            rest = X - X @ code @ members
+            out[:, c] = np.einsum("ij,ij->i", rest, rest)
         return out
 
     def _from_matrices(self, X: Array) -> Array:
         """Compute ‖yR_c‖² for all classes at once."""
         left = (X @ self._residual).reshape(len(X), len(self.classes_), -1)
-        out: Array = np.einsum("ncm,ncm->nc", left, left)
-        if self.normalize_residual:
-            out = _ratio(out, np.column_stack([_squared_lengths(X @ length) for length in self._lengths]))
-        return out
+        return np.asarray(np.einsum("ncm,ncm->nc", left, left))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -133,12 +121,3 @@ def ridge_operator(A: Array, reg: float) -> Array:
     """
     U, s, Vt = svd(A)
     return np.asarray((U * (s / (s**2 + reg))) @ Vt)
-
-
-def _squared_lengths(X: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", X, X))
-
-
-def _ratio(residual: Array, length: Array) -> Array:
-    """Divide; a class without any share in the code explains nothing, so its residual is infinite."""
-    return np.divide(residual, length, out=np.full_like(residual, np.inf), where=length > 0)

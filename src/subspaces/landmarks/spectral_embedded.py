@@ -77,7 +77,7 @@ def _leading_vectors(S: Sparse, Q: Array, share: float, k: int) -> Array:
             return lanczos(operator, k, which="LA", ncv=min(n, max(3 * k, 60)), tol=1e-9)[1]
         except LinAlgError:
             if n > FULL_GRAPH_SIZE:
-                return block_pairs(operator, k, largest=True, maxiter=500)[1]
+                return block_pairs(operator, k)[1]
     M = S.toarray() * share
     M += (1 - share) * (Q @ Q.T + 1 / n)
     return largest_eigenpairs(M, k)[1]

@@ -1,8 +1,8 @@
 """Scores of labels against known classes, all from one contingency table.
 
 Each score takes ``(labels_true, labels_pred)`` like scikit-learn's: two array-likes of shape (n_samples,) (arrays,
-lists, Series) of integers, strings or any hashable labels, and returns a float. The names of the clusters and the order
-of the samples never matter. A label −1 (noise, for some methods) is a label like any other.
+lists, Series) of integers, strings or other labels that can be sorted, and returns a float. Neither the names of the
+clusters nor the order of the samples matter. A label −1 (noise, for some methods) is a label like any other.
 
 No samples, missing labels (NaN, NaT, None) and lengths that differ raise a ValueError. Where a formula reads 0/0 the
 score is 1 if both labellings are the same partition (one cluster against one class, a single sample, each sample on its
@@ -12,8 +12,6 @@ integers, and sums of logarithms do not depend on the order of the labels, so th
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,9 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from subspaces.metrics.tables import Table, import_pandas
+from subspaces.utils import memory
 from subspaces.utils.types import Array, Labels
 
 Average: TypeAlias = Literal["max", "arithmetic", "geometric", "min"]
@@ -33,12 +31,11 @@ Average: TypeAlias = Literal["max", "arithmetic", "geometric", "min"]
 CONSTANT = "constant label"
 """Row of a score table that puts all samples into one cluster: what a score gives for no work at all."""
 
-DENSE_CELLS = 2**20
-"""Contingency tables of up to this many cells are dense (8 MB); larger ones, mostly zeros, are sparse."""
+_FEW_CELLS = 2**20
 
 
 class Contingency(NamedTuple):
-    """Counts of shape (n_classes, n_clusters), ndarray or csr_array, and the distinct labels of both sides, sorted."""
+    """Counts of shape (n_classes, n_clusters), a csr_array, and the distinct labels of both sides, sorted."""
 
     counts: Any
     classes: Array
@@ -46,19 +43,12 @@ class Contingency(NamedTuple):
 
     def matching(self) -> tuple[Labels, Labels]:
         """Return rows and columns of the one-to-one matching that keeps most samples, without empty cells."""
-        counts = self.counts
-        if isinstance(counts, np.ndarray):
-            rows, columns = linear_sum_assignment(counts, maximize=True)
-        elif counts.shape[0] > counts.shape[1]:
-            columns, rows = Contingency(counts.T.tocsr(), self.clusters, self.classes).matching()
-        else:
-            # SciPy wants every row matched: a private spare column for each row says "unmatched". One more on every
-            # cell, spare or not, changes no comparison and keeps the spare ones from being zeros, which are no edges.
-            cells = sparse.csr_array((counts.data + 1, counts.indices, counts.indptr), shape=counts.shape)
-            graph = sparse.hstack([cells, sparse.eye_array(counts.shape[0], dtype=np.int64)], format="csr")
-            rows, columns = min_weight_full_bipartite_matching(graph, maximize=True)
-            rows, columns = rows[columns < counts.shape[1]], columns[columns < counts.shape[1]]
-        shared = np.asarray(counts[rows, columns]).ravel() > 0
+        k, m = self.counts.shape
+        if k * m > _FEW_CELLS:
+            memory.require(16 * k * m, f"the matching of {k} classes with {m} clusters", "Score fewer of them.")
+        counts = self.counts.toarray()
+        rows, columns = linear_sum_assignment(counts, maximize=True)
+        shared = counts[rows, columns] > 0
         return rows[shared], columns[shared]
 
 
@@ -71,30 +61,16 @@ class _Encoded(NamedTuple):
 
 
 def _encode(labels: ArrayLike, argument: str) -> _Encoded:
-    """Number the distinct labels from 0; objects by hashing, because they need not be comparable."""
+    """Number the distinct labels from 0."""
     array = np.asarray(labels)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{argument} must be one-dimensional and not empty, got shape {array.shape}")
-    missing = "{} must not hold missing labels, got {}: drop those samples or give them a label such as -1"
-    kind = array.dtype.kind
-    # NumPy would make [1, "1"] equal strings, and [2**63, 2**63 + 1, -1] doubles of which two are equal
-    exact = list(labels) if isinstance(labels, list | tuple) else None
-    if kind not in "OUST" and not (exact and kind == "f" and not float(abs(array).max()) < 2**53):
-        if kind in "fcmM" and np.isnan(array).any():
-            raise ValueError(missing.format(argument, "NaN"))
-        return _Encoded(*np.unique(array, return_inverse=True), argument)
-    items = exact or array.tolist()
-    distinct = list(dict.fromkeys(items))
-    for label in distinct:
+    for label in labels if isinstance(labels, list | tuple) else array.tolist() if array.dtype.kind in "OfmM" else ():
         # Only NaN and its like differ from themselves; pandas.NA answers neither True nor False
         if label is None or type(label).__name__ == "NAType" or label != label:
-            raise ValueError(missing.format(argument, repr(label)))
-    with contextlib.suppress(TypeError):
-        distinct.sort()
-    values = np.fromiter(distinct, dtype=object, count=len(distinct))
-    values = values.astype(np.str_) if all(isinstance(label, str) for label in distinct) else values
-    code_of = {label: code for code, label in enumerate(distinct)}
-    return _Encoded(values, np.fromiter(map(code_of.__getitem__, items), np.intp, len(items)), argument)
+            problem = f"{argument} must not hold missing labels, got {label!r}"
+            raise ValueError(f"{problem}: drop those samples or give them a label such as -1")
+    return _Encoded(*np.unique(array, return_inverse=True), argument)
 
 
 def _tabulate(true: _Encoded, pred: _Encoded) -> Contingency:
@@ -105,19 +81,17 @@ def _tabulate(true: _Encoded, pred: _Encoded) -> Contingency:
             f"got lengths {n_samples} and {len(pred.codes)}"
         )
     ones = np.ones(n_samples, dtype=np.int64)
-    counts: Any = sparse.coo_array((ones, (true.codes, pred.codes)), shape=shape).tocsr()
-    return Contingency(counts.toarray() if shape[0] * shape[1] <= DENSE_CELLS else counts, true.values, pred.values)
+    counts = sparse.coo_array((ones, (true.codes, pred.codes)), shape=shape).tocsr()
+    return Contingency(counts, true.values, pred.values)
 
 
 def contingency(labels_true: ArrayLike, labels_pred: ArrayLike) -> Contingency:
     """Count the samples that each class and each cluster share.
 
-    The counts are dense up to `DENSE_CELLS` cells and a ``csr_array`` above: O(n) memory in any case.
-
     Examples
     --------
     >>> table = contingency(["cat", "cat", "dog"], [5, 7, 7])
-    >>> table.counts
+    >>> table.counts.toarray()
     array([[1, 1],
            [0, 1]])
     >>> table.classes, table.clusters
@@ -134,8 +108,7 @@ def best_matching(labels_true: ArrayLike, labels_pred: ArrayLike) -> Array:
     ndarray of shape (n_samples,)
         `labels_pred` in the names of `labels_true`; the share of equal entries is the accuracy. Clusters
         left over, or matched with a class they share no sample with, get new names in the order of their
-        old ones: numbers count on from the largest class (as int64 or float64), for other labels
-        "unmatched 1", "unmatched 2", …. Without such clusters the dtype of the classes stays.
+        old ones: numbers count on from the largest class, other labels are "unmatched 1", "unmatched 2", ….
 
     Examples
     --------
@@ -153,18 +126,13 @@ def best_matching(labels_true: ArrayLike, labels_pred: ArrayLike) -> Array:
 
 
 def _with_new_names(classes: Array, n_new: int) -> Array:
-    """Append names that no class has: numbers above the largest where they stay exact, words otherwise."""
-    kind = classes.dtype.kind
+    """Append names that no class has: numbers above the largest, or words."""
     if n_new == 0:
         return classes
-    if kind in "biuf" and abs(float(classes.max())) + n_new < (2**53 if kind == "f" else 2**62):
-        dtype = np.float64 if kind == "f" else np.int64
-        numbers = math.floor(classes.max()) + np.arange(1, n_new + 1, dtype=dtype)
-        return np.concatenate([classes.astype(dtype), numbers])
-    taken = set(classes.tolist())
-    words = (word for i in itertools.count(1) if (word := f"unmatched {i}") not in taken)
-    new = np.array(list(itertools.islice(words, n_new)))
-    return np.concatenate([classes, new], dtype=np.str_ if kind == "U" else np.object_)
+    if classes.dtype.kind in "biuf":
+        return np.concatenate([classes, math.floor(classes.max()) + np.arange(1, n_new + 1)])
+    new = np.array([f"unmatched {i + 1}" for i in range(n_new)])
+    return np.concatenate([classes, new], dtype=np.str_ if classes.dtype.kind == "U" else np.object_)
 
 
 def accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -234,7 +202,7 @@ def _pair_scores(table: Contingency) -> dict[str, float]:
     In Python integers, because products of numbers of pairs exceed int64 from 10^5 samples on.
     """
     counts, n = table.counts, int(table.counts.sum())
-    squares = int((sparse.csr_array(counts).data ** 2).sum())
+    squares = int((counts.data**2).sum())
     both = squares - n
     only_class, only_cluster = (int((counts.sum(axis=axis) ** 2).sum()) - squares for axis in (1, 0))
     neither = n * n - n - both - only_class - only_cluster

@@ -140,32 +140,6 @@ class Ranking:
         """Data sets that all methods were ranked on."""
         return len(self.table)
 
-    def pairwise(self, test: Literal["nemenyi", "conover"] = "nemenyi") -> Any:
-        """Return p-values of all pairs of methods as a DataFrame, by scikit-posthocs.
-
-        Nemenyi's test is the one of the critical difference; Conover's, adjusted after Holm, finds more.
-        """
-        try:
-            import scikit_posthocs
-        except ImportError:
-            raise ImportError("tests of all pairs need scikit-posthocs: pip install 'subspaces[stats]'.") from None
-        if test not in ("nemenyi", "conover"):
-            raise ValueError(f"test must be nemenyi or conover; got {test!r}")
-        found = (
-            scikit_posthocs.posthoc_nemenyi_friedman(self.table)
-            if test == "nemenyi"
-            else scikit_posthocs.posthoc_conover_friedman(self.table, p_adjust="holm")
-        )
-        return found.set_axis(list(self.names), axis=0).set_axis(list(self.names), axis=1)
-
-    def groups(self) -> list[tuple[str, ...]]:
-        """List methods that cannot be told apart, from the best on: the bars of a critical-difference plot."""
-        order = np.argsort(self.ranks, kind="stable")
-        ranks = self.ranks[order]
-        ends = np.searchsorted(ranks, ranks + self.critical_difference, side="right")
-        starts = [i for i, end in enumerate(ends) if end - i > 1 and (i == 0 or end > ends[i - 1])]
-        return [tuple(self.names[j] for j in order[i : ends[i]]) for i in starts]
-
     def __str__(self) -> str:
         order = np.argsort(self.ranks, kind="stable")
         ranks = ", ".join(f"{self.names[i]} {self.ranks[i]:.2f}" for i in order)

@@ -27,8 +27,6 @@ DENSE_SIZE = 600
 """Components up to this size go to LAPACK: nothing can be missed there, and it is fast enough."""
 FULL_GRAPH_SIZE = 4000
 """Graphs up to this size that join more than a tenth of all pairs go there too: products with them are dense anyway."""
-MULTIGRID_SIZE = 50_000
-"""Components from this size up go to LOBPCG with algebraic multigrid when pyamg is installed."""
 
 _RESTARTS = 300  # of Lanczos, some 40 products with S each, before a slower solver takes over
 _RESIDUAL = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}
@@ -135,11 +133,6 @@ def leading_pairs(S: Sparse, null: Array, k: int) -> Pairs:
     nearly_full = n <= FULL_GRAPH_SIZE and S.nnz > 0.1 * n**2
     if n <= max(DENSE_SIZE, 4 * k) or nearly_full:
         return _dense_pairs(S, np.ones(1), null[:, None], k)
-    if n >= MULTIGRID_SIZE:
-        try:
-            return _multigrid_pairs(S, null, k)
-        except (ImportError, LinAlgError):  # not installed, or a basis that has become dependent
-            pass
     return _lanczos_pairs(S, null, k)
 
 
@@ -175,7 +168,7 @@ def _lanczos(S: Sparse, known_values: Array, known: Array, k: int, tol: float) -
     except LinAlgError:
         if n <= FULL_GRAPH_SIZE:
             return _dense_pairs(S, known_values, known, k)
-    values, vectors = block_pairs(S.astype(np.float64), k, known=known, largest=True, maxiter=500)
+    values, vectors = block_pairs(S.astype(np.float64), k, known)
     return values.astype(S.dtype), vectors.astype(S.dtype)
 
 
@@ -241,22 +234,3 @@ def _nearest_to_points(space: Array, count: int) -> Array:
         out[:, j] = rest[pivot] / np.sqrt(squares[pivot])
         rest -= np.outer(rest @ out[:, j], out[:, j])
     return space @ out
-
-
-def _multigrid_pairs(S: Sparse, null: Array, k: int) -> Pairs:
-    """Run LOBPCG on L, preconditioned by smoothed aggregation: the block method for large, slowly mixing graphs."""
-    from pyamg import smoothed_aggregation_solver
-
-    n = S.shape[0]
-    S = sparse.csr_matrix(S, dtype=np.float64)
-    laplacian = sparse.identity(n, format="csr") - S
-    shifted = sparse.csr_matrix(laplacian + 1e-5 * sparse.identity(n, format="csr"))
-    state = np.random.get_state()  # noqa: NPY002
-    np.random.seed(0)  # noqa: NPY002  # pyamg draws from NumPy's global generator, whose state the caller gets back
-    try:
-        solver = smoothed_aggregation_solver(shifted, B=null.astype(np.float64)[:, None], max_coarse=500)
-    finally:
-        np.random.set_state(state)  # noqa: NPY002
-    M = solver.aspreconditioner()
-    values, vectors = block_pairs(laplacian, k, known=null[:, None], M=M, largest=False, maxiter=200, n_more=4)
-    return 1 - values, vectors

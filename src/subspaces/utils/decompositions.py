@@ -207,20 +207,17 @@ def lanczos(
     return values[order], vectors[:, order]
 
 
-def block_pairs(
-    A: Any, k: int, *, largest: bool, maxiter: int, known: Array | None = None, M: Any = None, n_more: int = 0
-) -> Pairs:
-    """Return the k largest or smallest eigenpairs of the symmetric A by LOBPCG, in this order; the start is fixed.
+def block_pairs(A: Any, k: int, known: Array | None = None) -> Pairs:
+    """Return the k largest eigenpairs of the symmetric A by LOBPCG, descending; the start is fixed.
 
     A is a sparse array or LinearOperator in double precision: in single LOBPCG breaks down before it converges. The
-    caller looks at the residuals. The pairs are orthogonal to the columns of `known`; M is a preconditioner; `n_more`
-    further vectors are iterated on, which speeds up the k wanted.
+    caller looks at the residuals. The pairs are orthogonal to the columns of `known`.
     """
-    start = np.random.default_rng(0).standard_normal((A.shape[0], k + n_more))
+    start = np.random.default_rng(0).standard_normal((A.shape[0], k))
     known = None if known is None else known.astype(np.float64)
     try:
         with quiet():  # it says in its own words that it is done
-            values, vectors = lobpcg(A, start, Y=known, M=M, largest=largest, tol=1e-7, maxiter=maxiter)
+            values, vectors = lobpcg(A, start, Y=known, largest=True, tol=1e-7, maxiter=500)
     except ValueError:  # and LinAlgError, which is one: what it raises when its basis has become dependent
         values = np.empty(0)
     if len(values) < k or not (np.isfinite(values).all() and np.isfinite(vectors).all()):
@@ -228,7 +225,7 @@ def block_pairs(
             f"no eigenvectors of the graph of {A.shape[0]} points were found, neither by Lanczos nor by LOBPCG: its "
             "weights may differ too much in size; try another reg, more neighbours or float64."
         )
-    order = np.argsort(-values if largest else values, kind="stable")[:k]
+    order = np.argsort(-values, kind="stable")[:k]
     return values[order], vectors[:, order]
 
 

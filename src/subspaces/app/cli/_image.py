@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from subspaces.app.report import Content
     from subspaces.applications.hyperspectral import ImageClusters
 
-SETTINGS = ("n_components", "patch_size", "n_neighbors", "n_superpixels")
+SETTINGS = ("n_components", "patch_size", "n_superpixels")
 """Parameters of ``--set`` that are those of :func:`subspaces.cluster_image`, not of the method."""
 
 MAPS = (".hdr", ".tif", ".tiff", ".png", ".npy")

@@ -12,7 +12,7 @@ from subspaces.app.cli._common import refuse
 from subspaces.app.cli._task import Run, Task
 from subspaces.app.description import describe
 
-STREAMED = (".npy", ".parquet", ".zarr")
+STREAMED = (".npy", ".parquet")
 WORKER_BYTES, OWN_BYTES = 450 * 2**20, 64 * 2**20
 """Bytes that a worker needs at least, for its libraries and some pieces of the file; and this process beside them."""
 LEFT = (".npy", ".parquet")
@@ -27,7 +27,7 @@ def wanted(file: Path, scheduler: str | None) -> bool:
     if scheduler is not None and not is_streamed:
         problem = f"needs a file of {', '.join(STREAMED)}, or a folder of .parquet or .csv files; got {file.name}"
         raise refuse("--scheduler", problem)
-    if scheduler is not None or file.name.endswith(".zarr") or not is_streamed:
+    if scheduler is not None or not is_streamed:
         return is_streamed
     files = [path for path in file.rglob("*") if path.is_file()] if file.is_dir() else [file]
     limit, size = available_bytes(), sum(path.stat().st_size for path in files)

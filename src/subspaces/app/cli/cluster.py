@@ -59,7 +59,7 @@ SchedulerOption = Annotated[
         "--scheduler",
         "ADDRESS",
         'Let the workers of a Dask cluster read and cluster the file: "local", or an address like '
-        "tcp://10.0.0.5:8786 (methods ktrr, ektrr, sssc, slsr, slrr; .npy, .parquet or .zarr).",
+        "tcp://10.0.0.5:8786 (methods ktrr, ektrr, sssc, slsr, slrr; .npy or .parquet).",
     ),
 ]
 KnownOption = Annotated[
