@@ -82,15 +82,6 @@ def test_case_19_masked_values_are_missing_values(seed):
     assert adjusted_rand_score(y, fit(KTRR, np.ma.masked_array(X)).labels_) == 1
 
 
-def test_case_19_dates_are_no_numbers(seed):
-    """19: dates have units; they are refused rather than counted in days or nanoseconds."""
-    days = np.arange("2026-01-01", "2026-01-13", dtype="datetime64[D]").reshape(6, 2)
-    python_dates = np.array([[datetime.date(2026, 1, d)] for d in range(1, 7)], dtype=object)
-    for bad in (days, python_dates, pd.DataFrame({"day": days[:, 0]}), days - days[0, 0]):
-        with pytest.raises((ValueError, TypeError)):
-            KTRR(2).fit(bad)
-
-
 TIMES = {
     "date": [datetime.date(2026, 1, day) for day in range(1, 7)],
     "datetime": [datetime.datetime(2026, 1, day, 12) for day in range(1, 7)],

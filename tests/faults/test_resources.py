@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from urllib.error import URLError
-
 import numpy as np
 import pytest
 from scipy import sparse
 
 from method_data import GRAPH, METHODS, quiet
 from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC
-from subspaces.datasets import load_mnist, loaders
 from subspaces.utils import memory
 
 FREE = 4 * 2**30
@@ -66,17 +63,3 @@ def test_case_60_feature_maps_that_do_not_fit():
     X = np.random.default_rng(0).standard_normal((3000, 2000)).astype(np.float32)
     with quiet(), pytest.raises(MemoryError, match=r"feature map of the quadratic kernel, 3000 × 2001000"):
         KTRR(3, kernel="quadratic", solver="low_rank").fit(X)
-
-
-@pytest.mark.parametrize("error", [URLError("no network"), ValueError("wrong checksum"), TimeoutError("slow")])
-def test_case_63_downloads_that_fail(error, tmp_path, monkeypatch):
-    """63: one message with the manual steps, and an empty cache; mirrors: ``test_datasets_files``."""
-
-    def fetch_file(*args, **kwargs):
-        raise error
-
-    monkeypatch.setattr("sklearn.datasets.fetch_file", fetch_file)
-    with pytest.raises((OSError, ValueError), match=r"(?s)MNIST.*Put .* there"):
-        load_mnist(data_home=tmp_path)
-    assert list(tmp_path.iterdir()) == []
-    assert loaders.VARIABLE == "SUBSPACES_DATA"

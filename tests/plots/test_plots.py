@@ -70,12 +70,6 @@ def test_cells_against_a_dense_reference(rng, n, n_cells):
             assert abs(strongest[a, b]) == np.abs(cell).max()
 
 
-def test_cells_of_many_samples_need_no_square_array():
-    n = 300_000  # n × n doubles would be 720 GB
-    W = sparse.csr_array((np.ones(n), (np.arange(n), (np.arange(n) + 1) % n)), shape=(n, n))
-    assert cells_of(W, np.arange(n) % 3).sum() == n
-
-
 def test_affinity_shows_blocks_of_clusters(model):
     display = plots.AffinityDisplay.from_estimator(model)
     assert display.ends.tolist() == np.cumsum(np.bincount(model.labels_)).tolist()
@@ -85,13 +79,6 @@ def test_affinity_shows_blocks_of_clusters(model):
     np.testing.assert_allclose(inside, model.affinity_matrix_.toarray()[same].sum())
     assert np.ma.getmaskarray(display.im_.get_array()).sum() == (display.cells == 0).sum()
     assert "cells" not in display.note
-
-
-def test_caption_says_what_is_summed(rng):
-    W, labels = random_graph(rng, 90, 3)
-    display = plots.AffinityDisplay.from_predictions(abs(W), labels, n_cells=30)
-    assert "30 × 30 cells; a cell shows the sum of about 9" in display.ax_.get_xlabel()
-    assert "strongest" in plots.CoefficientsDisplay.from_predictions(W, labels, n_cells=30).note
 
 
 def test_coefficients_keep_their_sign(data):
@@ -246,14 +233,6 @@ def test_confusion_puts_the_best_matching_on_the_diagonal():
     assert n_named == [20, 3], "names cover each other"
 
 
-def test_confusion_takes_what_scikit_learn_takes(data, model):
-    X, y = data
-    fitted, predicted = (plots.ConfusionDisplay.from_estimator(model, points, y) for points in (None, X))
-    np.testing.assert_array_equal(fitted.counts, predicted.counts)
-    with pytest.raises(ValueError, match=r"y, the classes of the points, is missing: from_estimator\(estimator, X, y"):
-        plots.ConfusionDisplay.from_estimator(model, X)
-
-
 def test_critical_differences_have_names_ranks_and_bars(rng):
     pytest.importorskip("scikit_posthocs", reason="scikit-posthocs is not installed: pip install subspaces[stats]")
     scores, names = rng.normal(size=(40, 6)) + np.linspace(3, 0, 6), list("abcdef")
@@ -357,13 +336,12 @@ def test_film_has_all_frames_and_leaves_no_figure_open():
 
 
 @pytest.mark.parametrize("sheet", ["default", "dark_background"])
-def test_nothing_is_drawn_in_the_colour_of_the_page(data, model, sheet):
-    names = ("Coefficients", "Affinity", "Spectrum", "Embedding", "Gallery", "Confusion")
+def test_nothing_is_drawn_in_the_colour_of_the_page(model, sheet):
+    names = ("Coefficients", "Affinity", "Spectrum", "Embedding", "Gallery")
     with plt.style.context(sheet):
         for name in names:
             figure, ax = plt.subplots()
-            known = {"y": data[1]} if name == "Confusion" else {}
-            display = getattr(plots, f"{name}Display").from_estimator(model, ax=ax, **known)
+            display = getattr(plots, f"{name}Display").from_estimator(model, ax=ax)
             assert display.ax_ is ax
             assert display.figure_ is figure
             paper = style.luminance(ax.get_facecolor())

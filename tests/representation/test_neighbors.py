@@ -128,13 +128,6 @@ def test_tolerance_has_a_floor_at_rounding(rng, dtype):
     assert C.shape == (14, 14)
 
 
-def test_codes_that_are_still_zero(rng):
-    with pytest.warns(ConvergenceWarning):
-        C = smce(rng.normal(size=(14, 3)), reg=1e6, n_neighbors=5, max_iter=1).sparse()
-    assert C.nnz == 0
-    assert C.shape == (14, 14)
-
-
 def test_tsc_is_the_stated_rule(X):
     n, q = len(X), 4
     expected = np.zeros((n, n))

@@ -119,33 +119,10 @@ def test_outliers_minimise_the_stated_objective(rng, error_weight, affine):
     assert_allclose(found, cvxpy_minimum(X.T, weight, affine, weight_of_errors), rtol=1e-5)
 
 
-def test_independent_subspaces_give_blocks(rng):
-    X, labels = union_of_subspaces(rng, noise=0.0)
-    between = labels[:, None] != labels
-    C = ssc(X, error_weight=1e5, tol=1e-6).dense()
-    assert np.abs(C[between]).sum() <= 1e-3 * np.abs(C).sum()
-    assert np.all(np.count_nonzero(C, axis=0) >= 1)
-    assert_allclose(X.T @ C, X.T, atol=1e-3)
-
-
 def test_error_weight_above_one_leaves_no_zero_column(rng):
     X, _ = union_of_subspaces(rng)
     assert not np.count_nonzero(ssc(X, error_weight=0.99).dense(), axis=0).all()
     assert np.count_nonzero(ssc(X, error_weight=1.01).dense(), axis=0).all()
-
-
-@every_option
-def test_single_precision(rng, options):
-    X, _ = union_of_subspaces(rng)
-    C, single = ssc(X, **options).dense(), ssc(X.astype(np.float32), **options).dense()
-    assert single.dtype == np.float32
-    weight = data_weight(X @ X.T, 20.0)
-    if "outliers" in options:
-        found, expected = (outlier_objective(A, X, weight, outlier_weight(X, 20.0)) for A in (single.astype(float), C))
-    else:
-        found, expected = (objective(A, X @ X.T, weight) for A in (single.astype(float), C))
-    assert_allclose(found, expected, rtol=2e-3)
-    assert_allclose(single, C, atol=2e-2)
 
 
 @pytest.mark.parametrize("affine", [False, True])

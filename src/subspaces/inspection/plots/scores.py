@@ -40,16 +40,6 @@ class ConfusionDisplay(style.Display):
         self._figsize = (side + 0.8, side * max(0.4, counts.shape[0] / counts.shape[1]) + 0.8)
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Any = None, **keywords: Any
-    ) -> Self:
-        """Draw the labels of a fitted estimator, or with X those it predicts, against the classes `y`."""
-        if y is None:
-            raise ValueError("y, the classes of the points, is missing: from_estimator(estimator, X, y).")
-        labels = parts.clusterer_of(estimator).labels_ if X is None else estimator.predict(X)
-        return cls.from_predictions(y, labels, ax=ax, **keywords)
-
-    @classmethod
     def from_predictions(cls, y_true: ArrayLike, labels: ArrayLike, *, ax: Any = None, **keywords: Any) -> Self:
         """Draw labels of any origin against the classes."""
         share = accuracy(y_true, labels)  # refuses what are no labels

@@ -44,13 +44,14 @@ class TreeDisplay(style.Display):
         np.minimum.at(self.clusters_, of_end[tree.leaves], tree.labels_at(k))
         self.heights_ = _heights(tree, self.levels)
         number = dict(zip(ends.tolist(), range(self.levels), strict=True))
-        first, n_ends, rows = self.clusters_.tolist(), [1] * self.levels, []
+        rows: list[list[float]] = []
+        first, n_ends = self.clusters_.tolist(), [1] * self.levels
         for i in range(m - self.levels, m - 1):
             pair = sorted((number[child] for child in tree.merges[i].tolist()), key=lambda node: first[node])
             number[m + i] = self.levels + len(rows)
             first.append(first[pair[0]])
             n_ends.append(n_ends[pair[0]] + n_ends[pair[1]])
-            rows.append((*pair, self.heights_[m - 2 - i], n_ends[-1]))
+            rows.append([*pair, self.heights_[m - 2 - i], n_ends[-1]])
         self.linkage_: Array = np.array(rows, dtype=np.float64).reshape(-1, 4)
         self._figsize = (float(np.clip(0.14 * self.levels, 7.0, 14.0)), 4.6)
 
@@ -84,7 +85,9 @@ class TreeDisplay(style.Display):
         ax.set_xticks(*style.thinned(places[firsts], [named[i] for i in firsts], self.levels / 4))
         shown = [k for k in self.tree.layers if k < self.levels]
         middles = [(self.heights_[k - 1] + ([*self.heights_, 0.0])[k]) / 2 for k in reversed(shown)]
-        ax.set_yticks(*style.thinned(middles, [str(k) for k in reversed(shown)], 0.05 * float(self.heights_[0])))
+        ax.set_yticks(
+            *style.thinned(np.array(middles), [str(k) for k in reversed(shown)], 0.05 * float(self.heights_[0]))
+        )
         ax.tick_params(length=0, labelsize="small")
         ax.spines[:].set_visible(False)
         ax.set(xlabel="cluster", ylabel="clusters", ylim=(0, 1.15 * self.heights_[0]))  # room for the legend
