@@ -368,6 +368,15 @@ def test_fetch_coil_counts_the_images(tmp_path, rng, monkeypatch):
     assert check_fetched(datasets.load_coil20, tmp_path / "home", monkeypatch).data.shape == (1440, 1024)
 
 
+def test_fetch_refuses_a_wrong_checksum(tmp_path, rng, monkeypatch):
+    monkeypatch.undo()  # scikit-learn's own fetch_file, on a file instead of the network
+    write_idx(tmp_path / "train-images-idx3-ubyte.gz", images(rng, 4, 28, 28))
+    monkeypatch.setattr(loaders, "MNIST_MIRRORS", (f"file://localhost{tmp_path}/",))
+    with pytest.raises(FileNotFoundError, match="SHA256 checksum of train-images"):
+        datasets.load_mnist(data_home=tmp_path / "home")
+    assert list((tmp_path / "home").iterdir()) == []
+
+
 def test_fetch_by_scikit_learn(tmp_path, rng, monkeypatch):
     """USPS from OpenML (class k + 1 is the digit k), Covtype in UCI's order, ORL as means of Olivetti's faces."""
     digits = rng.permutation(np.repeat(np.arange(1, 11), 2))

@@ -113,17 +113,6 @@ def test_every_route_gives_one_answer(solver, assign_labels):
         np.testing.assert_array_equal(clone(method).fit(other).labels_, expected.labels_)
 
 
-@pytest.mark.parametrize("m", [20, 400])
-@pytest.mark.parametrize("density", [0.02, 0.5])
-@pytest.mark.parametrize("method", [KTRR(3, scaling="standard", kernel="linear"), SC(3, scaling="minmax"), SSC(3)])
-def test_storage_does_not_matter_to_a_method(method, m, density):
-    X = sparse.random_array((60, m), density=density, rng=np.random.default_rng(1), format="csr")
-    X = sparse.csr_array(X + sparse.csr_array(np.eye(3, m)[np.arange(60) % 3]))
-    dense, stored = (clone(method).fit(points) for points in (X.toarray(), X))
-    np.testing.assert_array_equal(dense.labels_, stored.labels_)
-    np.testing.assert_array_equal(dense.predict(X * 1.01), stored.predict(X.toarray() * 1.01))
-
-
 @pytest.mark.parametrize("name", ["wine", "breast_cancer"])
 def test_the_unit_of_a_standardised_column_does_not_matter(name):
     X = SETS[name]
@@ -134,13 +123,6 @@ def test_the_unit_of_a_standardised_column_does_not_matter(name):
     np.testing.assert_array_equal(found.labels_, expected.labels_)
     p_values = [model.selection_.n_clusters.p_value for model in (found, expected)]
     np.testing.assert_allclose(*p_values, rtol=1e-6)
-
-
-@pytest.mark.parametrize("method", [SubspaceClustering(), KTRR(2), SC(2)])
-def test_a_shift_does_not_matter_where_distances_count(method):
-    X = np.round(SETS["moons"], 6)
-    expected, found = (clone(method).fit(points) for points in (X, X + 1024))
-    np.testing.assert_array_equal(found.labels_, expected.labels_)
 
 
 def test_a_generator_is_a_random_state_and_unknown_keywords_are_errors():

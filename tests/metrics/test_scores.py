@@ -191,6 +191,14 @@ def test_every_sample_its_own_cluster():
     assert found["nmi"] == pytest.approx(math.log(7) / math.log(n), rel=1e-5)
 
 
+def test_a_matching_that_does_not_fit_is_refused(monkeypatch):
+    monkeypatch.setattr("subspaces.utils.memory.available_bytes", lambda: 2**20)
+    samples = np.arange(1025)
+    with pytest.raises(MemoryError, match="the matching of 1025 classes with 1025 clusters needs"):
+        accuracy(samples, samples)
+    assert purity(samples, samples) == adjusted_rand(samples, samples) == accuracy(samples[1:], samples[1:]) == 1
+
+
 def test_adjusted_rand_next_to_zero_has_all_its_digits():
     """Nearly independent labels of 400,001 samples: products of pairs are beyond int64."""
     n = 100_000
