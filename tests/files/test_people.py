@@ -274,6 +274,7 @@ def test_names_that_are_nearly_right(tmp_path):
     for name in ("thirty.csv", "Thirty.CSV", "Thity.csv"):
         if not (tmp_path / name).exists():
             assert "no such file; did you mean 'Thirty.csv'?" in refusal(tmp_path / name)
+    assert "did you mean" not in refusal(tmp_path / "twenty.csv")
     assert "its folder does not exist" in refusal(tmp_path / "no" / "Thirty.csv")
 
 
