@@ -365,11 +365,11 @@ def test_the_shell_runs_the_same_comparison(data, tmp_path):
     assert "--force" in run(*command, "-o", out).output
     assert "is needed with --method" in run("compare", table, "-m", "trr").output
     assert "did you mean trr" in run("compare", table, "--label", "kind", "-m", "trrr").output
+    labels.write_text("line,cluster\n" + "\n".join(f"{i},0" for i in range(40, 0, -1)) + "\n")
+    assert "its rows are not those of trees.csv in the same order" in run(*command).output
     table.write_text(table.read_text().replace(",ash", ",", 1))
     assert "the column has gaps" in run(*command).output
     table.write_text(table.read_text().replace(repr(float(X[1, 0])), "", 1).replace(",\n", ",ash\n", 1))
     assert "use --missing drop" in run("compare", table, "--label", "kind", "-m", "sc").output
     dropped = ("compare", table, "--label", "kind", "--missing", "median", "--ignore", "e", "-m", "sc", "--runs", 1)
     assert json.loads(run(*dropped, "--json").stdout)["methods"]["sc"]
-    labels.write_text("line,cluster\n" + "\n".join(f"{i},0" for i in range(40, 0, -1)) + "\n")
-    assert "its rows are not those of trees.csv in the same order" in run(*command).output
