@@ -389,3 +389,12 @@ def test_labels_are_written_beside_the_own_columns(tmp_path, suffix):
         assert pd.read_excel(path, sheet_name="groups").columns.tolist() == ["cluster", "'=mean"]
     with pytest.raises(ValueError, match="original has 20 rows and the table 19"):
         write_labels(tmp_path / "z.csv", labels, original=frame)
+
+
+def test_a_table_of_texts_is_told_how_texts_are_clustered(tmp_path):
+    notes = [f"{word} in the {time}" for word in ("tea", "wine") for time in ("morning", "evening", "night")]
+    rows = [["topic", "note"], *zip("ab" * 3, notes, strict=True)]
+    assert refusal(text(tmp_path / "x.csv", rows)).endswith(
+        'no column holds numbers; text="note" clusters texts by their words'
+    )
+    assert 'text="a"' not in refusal(text(tmp_path / "y.csv", [["a"], ["1"], ["2"], ["x"]]))
