@@ -19,6 +19,7 @@ def test_file_errors_are_one_line(table, tmp_path):
     assert f"{table}, line 2, column 'species': 'ash' is not a number" in line
     assert "--ignore species" in line
     assert line.endswith(f"try: subspaces cluster {table} -k 3 --label species")
+    assert fails("ask", table).endswith(f"try: subspaces ask {table} --label species")
     assert "no such file" in fails("cluster", tmp_path / "nothing.csv", "-k", 3)
     assert ".parquet" in fails("cluster", Path(__file__), "-k", 3)
     assert "did you mean 'species'" in fails("cluster", table, "-k", 3, "--label", "specis")

@@ -83,6 +83,9 @@ def test_telling_columns_are_those_furthest_from_the_rest_in_any_unit(rng):
     near = Groups.of(np.arange(200) % 2, pd.DataFrame({"a": np.arange(200.0)}))
     assert near.telling(0) == ""
     assert [cell for _, cells in near.compared(5) for cell, _ in cells][-1] == "100 ± 58"
+    uneven = Groups.of(np.arange(200) % 2, pd.DataFrame({"a": np.tile([1.0, 4.0], 100) + np.arange(200) % 4 / 4}))
+    (cells,) = (cells for _, cells in uneven.compared(5))
+    assert len({len(cell) for cell, _ in cells}) == 1, "as many decimals in every group"
 
 
 def test_new_rows_keep_their_columns_and_those_unlike_all_fit_nowhere(wine, tmp_path):

@@ -178,7 +178,12 @@ def test_all_formats_of_labels(tmp_path, suffix):
 
 
 def test_label_files_that_cannot_be_compared(runs, tmp_path):
-    assert "needs two or more label files; got 1" in fails("compare", runs / "a.csv")
+    for file, given, told_so in [
+        ("a.csv", [], "needs two or more label files, or one and a file with the column --label; got 1"),
+        ("truth.csv", ["--label", "species"], "needs two or more label files, or, of a table, methods: --method ktrr"),
+        ("a.csv", [runs / "b.csv", "--missing", "drop"], "--missing: says how a table is read, which needs --method"),
+    ]:
+        assert told_so in fails("compare", runs / file, *given)
     np.save(tmp_path / "short.npy", LABELS[:5])
     write_labels(tmp_path / "few.csv", LABELS[:3], ids=["q1", "q2", "p0"])
     for name, content, told_so in [

@@ -37,6 +37,8 @@ def test_a_column_is_clustered_shown_and_labelled_anew(table):
     assert "&lt;b&gt;line" in page
     assert "<b>line" not in page
     assert "words are those that set it apart" in page
+    card = page.partition('id="cluster-0"')[2].partition("<details>")[0]
+    assert card.count("&lt;b&gt;line") == 3, "typical texts are read without a click"
     told("predict", folder / "m.skops", table, "--text", "said", "-o", folder / "again.csv")
     first, again = ((folder / name).read_text().splitlines()[1:] for name in ("l.csv", "again.csv"))
     assert [line.split(",")[1] for line in first] == [line.split(",")[1] for line in again]

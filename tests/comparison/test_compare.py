@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cli_data import run
-from subspaces import TRR, Comparison, compare
+from subspaces import KTRR, TRR, Comparison, compare
 from subspaces.datasets import load_named, make_subspaces
 from subspaces.datasets.loaders import NAMED
 from subspaces.inspection.comparison import BEST
@@ -315,6 +315,17 @@ def test_a_comparison_goes_on_where_it_was_stopped(data, tmp_path):
     assert seen(3)[1] == 3
 
 
+def test_runs_of_a_class_of_a_notebook_are_kept_and_others_named_in_short(data, tmp_path, monkeypatch):
+    class Own(TRR):
+        __module__, __qualname__ = "__main__", "Own"
+
+    monkeypatch.setattr(sys.modules["__main__"], "Own", Own, raising=False)
+    methods = {"own": Own(), "nameless": KTRR(kernel=lambda a, b: a @ b.T)}
+    found = compare(methods, {"small": data["small"]}, n_runs=1, n_jobs=2, checkpoint=tmp_path)
+    assert found.gaps.keys() == {("nameless", "small")}
+    assert "array(" not in found.gaps["nameless", "small"], "the samples are no message"
+
+
 def test_several_processes_find_the_same(data):
     methods = {"mine": "trr", "random": KMeans(n_init=1)}
     one, two = (compare(methods, data, n_runs=2, n_jobs=n_jobs) for n_jobs in (None, 2))
@@ -356,3 +367,9 @@ def test_the_shell_runs_the_same_comparison(data, tmp_path):
     assert "did you mean trr" in run("compare", table, "--label", "kind", "-m", "trrr").output
     labels.write_text("line,cluster\n" + "\n".join(f"{i},0" for i in range(40, 0, -1)) + "\n")
     assert "its rows are not those of trees.csv in the same order" in run(*command).output
+    table.write_text(table.read_text().replace(",ash", ",", 1))
+    assert "the column has gaps" in run(*command).output
+    table.write_text(table.read_text().replace(repr(float(X[1, 0])), "", 1).replace(",\n", ",ash\n", 1))
+    assert "use --missing drop" in run("compare", table, "--label", "kind", "-m", "sc").output
+    dropped = ("compare", table, "--label", "kind", "--missing", "median", "--ignore", "e", "-m", "sc", "--runs", 1)
+    assert json.loads(run(*dropped, "--json").stdout)["methods"]["sc"]

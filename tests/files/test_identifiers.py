@@ -60,6 +60,16 @@ def test_measurements_stay(tmp_path, name, values):
     assert (data.feature_names, data.notes, data.ids) == (["length", "width", name], (), None)
 
 
+def test_what_an_earlier_run_added_is_no_measurement(tmp_path):
+    ours = {"cluster": RANDOM % 3, "confidence": RNG.random(N), "margin (before)": RNG.normal(size=N)}
+    data = read(tmp_path, ours)
+    assert data.feature_names == ["length", "width"]
+    assert all(f"{name} (earlier result)" in data.notes[0] for name in ours)
+    assert read(tmp_path, ours, label="cluster").feature_names == ["length", "width"]
+    assert read(tmp_path, ours, keep=list(ours)).feature_names == ["length", "width", *ours]
+    assert read(tmp_path, {"cluster": ours["cluster"], "margin": RNG.normal(size=N)}).X.shape[1] == 4
+
+
 def test_different_numbers_in_a_wide_range_stay_with_a_note(tmp_path):
     data = read(tmp_path, {"income": RANDOM})
     assert data.feature_names == ["length", "width", "income"]

@@ -274,6 +274,7 @@ def test_names_that_are_nearly_right(tmp_path):
     for name in ("thirty.csv", "Thirty.CSV", "Thity.csv"):
         if not (tmp_path / name).exists():
             assert "no such file; did you mean 'Thirty.csv'?" in refusal(tmp_path / name)
+    assert "did you mean" not in refusal(tmp_path / "twenty.csv")
     assert "its folder does not exist" in refusal(tmp_path / "no" / "Thirty.csv")
 
 
@@ -388,3 +389,12 @@ def test_labels_are_written_beside_the_own_columns(tmp_path, suffix):
         assert pd.read_excel(path, sheet_name="groups").columns.tolist() == ["cluster", "'=mean"]
     with pytest.raises(ValueError, match="original has 20 rows and the table 19"):
         write_labels(tmp_path / "z.csv", labels, original=frame)
+
+
+def test_a_table_of_texts_is_told_how_texts_are_clustered(tmp_path):
+    notes = [f"{word} in the {time}" for word in ("tea", "wine") for time in ("morning", "evening", "night")]
+    rows = [["topic", "note"], *zip("ab" * 3, notes, strict=True)]
+    assert refusal(text(tmp_path / "x.csv", rows)).endswith(
+        'no column holds numbers; text="note" clusters texts by their words'
+    )
+    assert 'text="a"' not in refusal(text(tmp_path / "y.csv", [["a"], ["1"], ["2"], ["x"]]))

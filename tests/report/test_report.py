@@ -492,6 +492,9 @@ def test_next_commands_only_where_they_make_sense(content):
 def test_other_numbers_are_those_that_may_be_right(content, monkeypatch):
     monkeypatch.setattr(_next, "tree_of", lambda _: SimpleNamespace(layers=[1, 2, 3, 9]))
     assert _next.other_numbers(content) == [2, 9]
+    count = SimpleNamespace(low=2, high=5)
+    asked = replace(content, estimator=SimpleNamespace(selection_=SimpleNamespace(n_clusters=count)))
+    assert _next.other_numbers(asked) == [2, 5], "what the page says: between 2 and 5"
     (two, nine) = steps_of(content, "subspaces cluster x.csv -k auto")["Try another number of clusters"]
     assert two == ["subspaces", "cluster", "x.csv", "-k", "2", "--report", "x-2.html"]
     assert nine[4] == "9"

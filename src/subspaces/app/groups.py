@@ -107,8 +107,9 @@ class Groups:
         telling = [set(self.strongest(group)) for group in range(len(self.names))]
         found = []
         for j in self.shown(most):
-            cells = [(_cell(self.mean[c, j], self.sd[c, j]), j in own) for c, own in enumerate(telling)]
-            found.append((self.columns[j], [*cells, (_cell(*self.whole[:, j]), False)]))
+            decimals = _decimals(self.whole[1, j])
+            cells = [(_cell(self.mean[c, j], self.sd[c, j], decimals), j in own) for c, own in enumerate(telling)]
+            found.append((self.columns[j], [*cells, (_cell(*self.whole[:, j], decimals), False)]))
         return found
 
 
@@ -135,11 +136,15 @@ def _moments(n: Array, first: Array, second: Array) -> tuple[Array, Array]:
     return first / n, np.maximum(second - first**2 / n, 0) / (n - 1)
 
 
-def _cell(mean: float, sd: float) -> str:
-    """Return mean ± standard deviation, both with as many decimals as give the latter two digits."""
-    if not np.isfinite(mean) or not np.isfinite(sd) or not 1e-6 < sd < 1e9:
+def _decimals(sd: float) -> int | None:
+    """Return the decimals that give a standard deviation two digits; None where it says nothing."""
+    return max(0, 1 - int(np.floor(np.log10(sd)))) if 1e-6 < sd < 1e9 else None
+
+
+def _cell(mean: float, sd: float, decimals: int | None) -> str:
+    """Return mean ± standard deviation with so many decimals, the same in all groups."""
+    if decimals is None or not np.isfinite([mean, sd]).all():
         return short(mean) if np.isfinite(mean) else "–"
-    decimals = max(0, 1 - int(np.floor(np.log10(sd))))
     return f"{mean:,.{decimals}f} ± {sd:,.{decimals}f}"
 
 

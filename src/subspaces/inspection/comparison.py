@@ -105,7 +105,8 @@ def compare(
     rivals |= {KMEANS: [_Setting(KMeans(n_init=10))], CONSTANT: [_Setting(_Constant())]}
     cells = [(name, method, setting) for name in data for method, settings in rivals.items() for setting in settings]
     seeds = range(random_state, random_state + n_runs)
-    tasks = [joblib.delayed(_runs)(*_task(*cell, data, n_clusters), seeds, checkpoint) for cell in cells]
+    made = [_task(*cell, data, n_clusters) for cell in cells]
+    tasks = [joblib.delayed(_runs)(*task, seeds, _path_of(checkpoint, *task, seeds.start)) for task in made]
     shows = progress_to(progress) if callable(progress) else shown(progress is not False, lines=progress is True)
     found: dict[tuple[str, str], list[tuple[_Setting, Any]]] = {pair: [] for pair in product(rivals, data)}
     with shows, phase("Comparing methods", len(cells) * n_runs) as step:
@@ -158,18 +159,29 @@ def _gathered(
     return Comparison(methods, datasets, scores, gaps, repeated, settings)
 
 
+def _path_of(
+    checkpoint: str | PathLike[str] | None, estimator: Any, X: Any, y: Labels, k: Any, seed: int
+) -> Path | str | None:
+    """Return the file that keeps the runs of a cell, or in one line why there is none.
+
+    It is named here and not where the runs are made: a class of a notebook can be looked up in this process only.
+    """
+    if checkpoint is None:
+        return None
+    known = (type(estimator).__qualname__, estimator, X, y, k, seed, __version__, sklearn.__version__)
+    try:
+        return Path(checkpoint) / f"runs-{joblib.hash(known)}.json"
+    except Exception as error:  # what cannot be pickled, such as a function without a name
+        return f"checkpoint cannot keep runs of {type(estimator).__name__}: {error.args[0]}"
+
+
 def _runs(
-    estimator: Any, X: Any, y: Labels, k: Any, seeds: range, checkpoint: str | PathLike[str] | None
+    estimator: Any, X: Any, y: Labels, k: Any, seeds: range, path: Path | str | None
 ) -> list[dict[str, Any]] | str:
     """Return scores and partition of each run; an error as one line: a method that fails once has no scores at all."""
-    done, path = [], None
-    if checkpoint is not None:
-        known = (type(estimator).__qualname__, estimator, X, y, k, seeds.start, __version__, sklearn.__version__)
-        try:
-            path = Path(checkpoint) / f"runs-{joblib.hash(known)}.json"
-        except Exception as error:  # what cannot be pickled, such as a function without a name
-            return f"checkpoint cannot keep runs of {type(estimator).__name__}: {error}"
-        done = _kept(path)
+    if isinstance(path, str):
+        return path
+    done = [] if path is None else _kept(path)
     for seed in seeds[len(done) :]:
         run = _run(estimator, X, y, k, seed)
         if isinstance(run, str):

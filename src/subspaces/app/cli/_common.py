@@ -127,7 +127,7 @@ def _report(error: Exception) -> int:
 def _try(error: Exception) -> str:
     """Return the command that was typed with the options that an error asks for, ready to be typed."""
     remedy, typed = getattr(error, "remedy", None), _typed.get()
-    if not remedy or typed[1] not in ("cluster", "explore"):  # the model decides for predict
+    if not remedy or typed[1] == "predict":  # where the model decides
         return ""
     return f"; try: {shlex.join(typed)} {' '.join(as_option(name, value) for name, value in remedy.items())}"
 

@@ -116,7 +116,7 @@ def reading(
             "--array --sheet",
             "NAME",
             "Array with the points in a .npz or .mat file (left out, X or the only matrix); sheet of an .xlsx file "
-            "(left out, the first that is not empty).",
+            "(left out, the first that holds many numbers).",
         ),
     ] = None,
     missing: Annotated[

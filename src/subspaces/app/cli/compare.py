@@ -11,18 +11,21 @@ import typer
 
 from subspaces.app.cli import _options as options
 from subspaces.app.cli._common import complain, one_line, refuse, tell
+from subspaces.app.cli._features import Features
+from subspaces.app.cli._inputs import Inputs
+from subspaces.app.cli._options import Reading
 from subspaces.utils.spelling import counted
 
 if TYPE_CHECKING:
     from subspaces.app.files.label_files import LabelFile
 
-TRUTH = "Column with the true classes, in one of the files (which may hold nothing else): scores the labels by it."
 METHODS = 'Method to run, such as ktrr ("subspaces methods" lists them); may be given several times.'
 KEPT = "Keep every run here; the same command goes on from there."
 MEASURES = {"accuracy": "same", "ari": "ARI", "nmi": "NMI"}
 """Measures of two partitions, by their names in the table."""
 
 
+@options.reads_files
 def compare(
     file: Annotated[
         list[Path],
@@ -31,7 +34,7 @@ def compare(
             help="Label files: .csv, .tsv, .xlsx, .parquet, .json or .npy; with --method a table, then label files.",
         ),
     ],
-    label: Annotated[str | None, options.data("--label --truth", "NAME", TRUTH)] = None,
+    reading: Reading,
     method: Annotated[list[str] | None, options.method("--method -m", "NAME", METHODS)] = None,
     runs: Annotated[int, options.method("--runs", "NUMBER", "Runs of each method (10 if not given).", min=1)] = 10,
     jobs: Annotated[int, options.method("--jobs", "NUMBER", "Methods that run beside each other; -1: all cores.")] = 1,
@@ -43,26 +46,35 @@ def compare(
 ) -> None:
     """Compare methods on a table with known classes, or two or more files of labels with each other.
 
-    With --method, FILE is a table: each method is run several times and scored by the column --label, beside k-means
-    and one label for all; files of labels that follow are rows of their own.
+    With --method, FILE is a table or a folder: each method is run several times and scored by the column --label,
+    beside k-means and one label for all; files of labels that follow are rows of their own.
 
     Without, samples of label files are matched by the column id (or line, or row), or by their order where files have
-    none. The numbers of clusters mean nothing: clusters are matched so that as many samples as possible agree.
+    none. The numbers of clusters mean nothing: clusters are matched so that as many samples as possible agree. --label
+    is then a column of one of the files, which may hold nothing else.
 
     Example: subspaces compare monday.csv tuesday.csv
     """
     from subspaces.app.files.label_files import read_labels
 
+    reading.no_settings()
+    label = reading.given.get("label")
     if method:
         if label is None:
             raise refuse("--label", "is needed with --method: the column with the true classes")
-        found = _methods(file, label, method, {"n_runs": runs, "n_jobs": jobs, "checkpoint": checkpoint}, output, force)
+        how = {"n_runs": runs, "n_jobs": jobs, "checkpoint": checkpoint}
+        found = _methods(file, reading, method, how, output, force)
         typer.echo(_as_json(found) if as_json else str(found))
         return
+    if others := reading.given.keys() - {"label"}:
+        raise refuse(min(others), "says how a table is read, which needs --method")
     read = [read_labels(path, label) for path in file]
     truth, found = _truth(read, label), [labels for labels in read if not labels.is_truth]
-    if len(found) < 2 and truth is None:
-        raise refuse("FILE", f"needs two or more label files; got {len(found)}")
+    if len(found) < (2 if truth is None else 1):
+        some = (
+            "or one and a file with the column --label" if label is None else "or, of a table, methods: --method ktrr"
+        )
+        raise refuse("FILE", f"needs two or more label files, {some}; got {len(found)}")
     names = [labels.source.name for labels in found]
     if len(set(names)) < len(names):
         names = [str(labels.source) for labels in found]
@@ -89,9 +101,9 @@ def compare(
 
 
 def _methods(
-    files: list[Path], label: str, methods: list[str], how: dict[str, Any], output: Path | None, force: bool
+    files: list[Path], reading: Reading, methods: list[str], how: dict[str, Any], output: Path | None, force: bool
 ) -> Any:
-    """Run methods on the first file, with the other files' labels beside, and write the tables."""
+    """Run methods on the first file or folder, with the other files' labels beside, and write the tables."""
     from subspaces.app.files import FileError, check_output, read_table
     from subspaces.app.files.label_files import read_labels
     from subspaces.inspection.citations import name_of
@@ -104,7 +116,10 @@ def _methods(
         rows: dict[str, Any] = {name: name_of(name) for name in methods}
     except ValueError as error:
         raise refuse("--method", str(error)) from None
-    data = read_table(files[0], label=label)
+    features = Features.checked(reading)
+    data = features.of(read_table(Inputs.of([str(files[0])]).source, **reading.given))
+    if data.y is not None and (data.y < 0).any():
+        raise refuse("--label", "the column has gaps, and every point is scored by it; fill them in")
     for note in data.notes:
         complain(note)
     places = {name: [str(place) for place in column] for name, column in data.places.items()}

@@ -47,7 +47,7 @@ def pane(html: str = "", **more: Any) -> Any:
 
 def button(label: str, act: Callable[[], None], basis: int = 90, **more: Any) -> Any:
     """Return a button that does something with the lock of the page."""
-    look = {**FULL, "margin": (3, 4), "styles": {"flex": f"1 1 {basis}px", "max-width": "260px"}, **more}
+    look = {**FULL, "styles": {"flex": f"1 1 {basis}px", "max-width": "260px"}, **more}
     made = pn.widgets.Button(label=label, **look)
     made.on_click(lambda event: locked(act))
     return made

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.cells import MISSING, have_units, is_date
+from subspaces.app.files.cells import MISSING, have_units, is_date, kind_of
 from subspaces.app.files.dataset import Dataset, Original, Request, settle_missing, whole_numbers
 from subspaces.utils.column_names import IDS, LABEL_NAMES, is_id, last_word
 from subspaces.utils.files import FileError, argument, printable, quoted
@@ -44,6 +44,9 @@ CLASS_NAMES |= {"strain", "genotype", "tissue", "disease", "outcome", "art", "so
 ROW_NAMES = ("", "__index_level_0__")
 """Names of the column of row names that pandas and R write unasked (CSV; Parquet)."""
 
+RESULT = ("cluster", "confidence", "second_cluster", "doubtful", "margin", "fits_nowhere", "known")
+"""Columns that ``-o`` adds: no measurements where the first two are there."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -74,8 +77,9 @@ def choose_columns(
 ) -> Columns:
     """Give every column its part; `texts` maps columns that hold text to their first cells, `empty` hold nothing.
 
-    Left out unasked are dates, texts that are all different or called ids, and the row names that pandas and R write
-    (an unnamed column, ``__index_level_0__`` in Parquet). The first of the latter two whose cells differ is the id.
+    Left out unasked are dates, texts that are all different or called ids, the row names that pandas and R write
+    (an unnamed column, ``__index_level_0__`` in Parquet), and what an earlier result says. The first of row names and
+    ids whose cells differ is the id.
     """
     label = None if request.label is None else find_column(path, names, request.label, "label")
     id_ = None if request.id is None else find_column(path, names, request.id, "id")
@@ -84,6 +88,8 @@ def choose_columns(
     ends = [j for j in (0, len(names) - 1) if j in free and j not in empty]
     row_names = [j for j in ends if names[j] in ROW_NAMES][: len(names) > 1]
     found = dict.fromkeys(row_names, "row names") | {j: "empty" for j in free if j in empty}
+    if set(names) >= set(RESULT[:2]):
+        found |= {j: "earlier result" for j in free if names[j].removesuffix(" (before)") in RESULT}
     found |= {j: kind for j in free if j in texts and (kind := kind_of_texts(names[j], texts[j])) and j not in found}
     features, notes = [j for j in range(len(names)) if j not in given], []
     if request.columns is not None:
@@ -109,6 +115,11 @@ def choose_columns(
             how = f"{argument('label', names[i])} would score against it"
             notes.append(f"column '{printable(names[i])}' is clustered like the others; {how}")
     rest = {j: texts[j] for j in features if j in texts}
+    if len(rest) == len(features) and all(kind_of(cell) == "text" for cells in rest.values() for cell in cells):
+        if not any(map(have_units, rest.values())):
+            longest = max(texts, key=lambda j: sum(map(len, texts[j])))
+            how = f"{argument('text', names[longest])} clusters texts by their words"
+            raise FileError(path, f"no column holds numbers; {how}")
     known = [j for j in found if names[j] or found[j] != "empty"]
     left_out = tuple((names[j], found[j]) for j in sorted(known, key=lambda j: (j != id_, j)))
     return Columns(features, label, id_, tuple(notes), rest, left_out, must_differ)

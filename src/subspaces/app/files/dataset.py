@@ -180,8 +180,8 @@ def check_there(path: Path) -> None:
         return
     if not path.parent.is_dir():
         raise FileError(path, "no such file: its folder does not exist; check the name of the folder")
-    there = {other.name.casefold(): other.name for other in path.parent.iterdir()}
-    near = get_close_matches(path.name.casefold(), there, n=1)
+    there = {other.stem.casefold(): other.name for other in path.parent.iterdir()}
+    near = get_close_matches(path.stem.casefold(), there, n=1, cutoff=0.7)
     hint = f"; did you mean '{printable(there[near[0]])}'?" if near else "; check the name and the folder"
     raise FileError(path, f"no such file{hint}")
 

@@ -55,8 +55,7 @@ def next_steps(content: Content) -> list[Step]:
         )
         steps.append(Step("Sort the files into folders", text, (command(base, ["--sort-into", f"{stem}-sorted"]),)))
     if not given & {"-o", "--output"} and "--image" not in given:
-        row = f"A row for each {content.noun[:-1]}: its cluster, confidence and second choice."
-        text = f"{row} Excel opens it; .csv is as good."
+        text = f"A row for each {content.noun[:-1]}, with its columns, cluster and how sure that is; .csv is as good."
         steps.append(Step("Keep the result as a table", text, (command(base, ["-o", f"{stem}-clusters.xlsx"]),)))
     if not given & {"--image", "--motion", "--scheduler"}:
         model = f"{stem}.skops"
@@ -69,7 +68,7 @@ def next_steps(content: Content) -> list[Step]:
             for option, value in base
             if option in READING or (option == "--set" and str(value).startswith(READING_SETTINGS))
         ]
-        text = "Opens a page on this machine with sliders for the number of clusters and everything else."
+        text = "Opens a page on this machine with the groups, a slider for their number, and questions."
         steps.append(Step("Try it with your own hands", text, (command(words, [], name="explore"),)))
     return steps
 
@@ -100,7 +99,7 @@ def other_numbers(content: Content) -> list[int]:
         found += [count.low, count.high]
     tree = tree_of(content)
     if tree is not None:
-        found += tree.layers
+        found += [k for k in tree.layers if not found or found[0] <= k <= found[1]]
     others = dict.fromkeys(k for k in found if k not in (1, shown))
     return sorted(list(others)[:MOST_NUMBERS])
 
