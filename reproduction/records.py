@@ -101,7 +101,7 @@ def make_records(
                 records.append(record)
                 samples[id(record)] = values if metric in CLOCKS else [values[i] for i in fresh if i < len(values)]
                 record.distinct = len(samples[id(record)])
-    _mark_best(records, experiment.best)
+    _mark_best(records)
     _test(records, samples, experiment.tested)
     _fill_ratios(records)
     return records
@@ -145,15 +145,14 @@ def _fill_ratios(records: Sequence[Record]) -> None:
             record.difference = None if ours is None or paper is None else ours - paper
 
 
-def _mark_best(records: Sequence[Record], best: str) -> None:
+def _mark_best(records: Sequence[Record]) -> None:
     groups: dict[Any, list[Record]] = {}
     for record in records:
         if record.mean is not None:
             cut = None if record.x is None else record.cut  # rows of a table have one cut each, whatever its name
             groups.setdefault((record.panel, record.x, cut, record.metric), []).append(record)
     for group in groups.values():
-        least = best == "min" or group[0].metric in CLOCKS
-        wanted = (min if least else max)(record.mean for record in group if record.mean is not None)
+        wanted = (min if group[0].metric in CLOCKS else max)(record.mean for record in group if record.mean is not None)
         for record in group:
             record.best = len(group) > 1 and record.mean == wanted
 
@@ -222,7 +221,6 @@ def _number(text: str) -> float | None:
 
 _HEAD = """\
 # Written by `python -m reproduction grid`: the best setting of each row's grid for each data set, and how it was found.
-# tried = 0: an earlier choice by hand and labels, kept until the grid of that row on that data is whole.
 """
 
 
@@ -249,11 +247,8 @@ def choose(planned: Sequence[Planned], records: Sequence[Record]) -> dict[str, d
 
 
 def write_chosen(path: Path, earlier: Path, planned: Sequence[Planned], records: Sequence[Record]) -> None:
-    """Keep what was chosen; rows and data whose grid is not whole keep the setting of an earlier file."""
-    kept = {
-        row: {data: {"tried": 0, "setting": each["setting"]} for data, each in by_data.items()}
-        for row, by_data in read_chosen(earlier).items()
-    }
+    """Keep what was chosen; rows and data whose grid is not whole keep what an earlier file says."""
+    kept = read_chosen(earlier)
     for row, by_data in choose(planned, records).items():
         kept[row] = {**kept.get(row, {}), **by_data}
     lines = [_HEAD]

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from reproduction import cells, claims, how, page, plan, records, tables
+from reproduction import cells, claims, compute, how, page, plan, records, run, tables
 from reproduction.__main__ import main
 from reproduction.records import Record
-from reproduction.run import Settings, run_experiment
+from reproduction.run import Settings, progress, run_experiment
 from subspaces.app.files import FileError
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -90,6 +90,17 @@ def test_a_run_writes_everything_and_the_second_is_instant(settings):
     runs = settings.output / "runs" / "tiny.jsonl"
     runs.write_text(runs.read_text().replace('"AC":[', '"AC":[1,', 1))  # what was changed is not believed
     assert run_experiment("tiny", late).outcome.n_left == 1
+
+
+def test_cells_of_other_code_are_told_and_made_again_where_asked(settings, monkeypatch):
+    run_experiment("tiny", settings)
+    monkeypatch.setattr(compute, "code_of", lambda method: "abc1234 other")
+    monkeypatch.setattr(run, "code_of", lambda method: "abc1234 other")
+    assert run_experiment("tiny", settings).outcome.n_computed == 0
+    again = run_experiment("tiny", replace(settings, again=["good"])).outcome
+    assert (again.n_computed, again.n_found) == (1, 2)
+    assert progress(plan.load_experiment("tiny", settings.home), settings).codes["abc1234 other"] == 1
+    assert run_experiment("tiny", replace(settings, again=["good"])).outcome.n_computed == 0
 
 
 def test_a_quick_run_never_takes_the_place_of_the_real_thing(settings):
@@ -189,11 +200,7 @@ def test_whole_experiment_with_its_figure_is_the_same_file_again(tmp_path):
     pytest.importorskip("matplotlib")
     settings = Settings(tmp_path, quick=True)
     found = []
-    for again in (
-        settings,
-        settings,
-        replace(settings, until=0.0),
-    ):  # the last: scores are kept, the picture's data not
+    for again in (settings, settings, replace(settings, until=0.0)):
         run_experiment("fig1", again)
         found.append([(tmp_path / f"fig1-quick.{kind}").read_bytes() for kind in ("svg", "csv")])
     assert b"three curves" in found[0][0]
@@ -249,10 +256,8 @@ def test_best_and_median_of_a_grid_beside_the_reported_row():
     assert ("USPS", "k-means") not in tried
     experiment = an_experiment(tested=["AC"])
     text = tables.markdown(experiment, [Record("USPS", "LSA", None, "c", "AC", 70.0, n=1)], tried)
-    assert (
-        f"|  | AC | best of its grid | median |\n| --- | ---: | ---: | ---: |\n| LSA | 70.00 | {max(twelve):.1f} |"
-        in text
-    )
+    assert "|  | AC | best by labels | median of its grid |" in text
+    assert f"| LSA | 70.00 | {max(twelve):.1f} |" in text
 
 
 def test_a_search_with_labels_names_its_best_setting():
@@ -261,9 +266,9 @@ def test_a_search_with_labels_names_its_best_setting():
     scores = {**dict.fromkeys(labels, 50.0), "KTRR: graph column, bandwidth 0.5, reg 1.0, n_nonzero 3": 59.0}
     scores["KTRR: graph column, bandwidth 0.5, reg 1.0, n_nonzero 4"] = 58.5
     found = [Record(panel, label, None, "c", "AC", score, n=4) for label, score in scores.items()]
-    ((best, setting, n_settings, near),) = how.searched(search, rows, found)
-    assert (best.mean, setting, near) == (59.0, "graph column, σ 0.5, λ 1, η 3", 2)
-    assert n_settings == len(labels) == len(found)
+    ((best, tried),) = how.searched(search, rows, found)
+    assert (best.mean, len(tried)) == (59.0, len(labels))
+    assert max(tried, key=lambda each: each[1])[0] == {"graph": "column", "bandwidth": 0.5, "reg": 1.0, "n_nonzero": 3}
     found[3].n = 3  # settings are compared on the same draws or not at all
     assert not list(how.searched(search, rows, found))
 
