@@ -42,7 +42,6 @@ class Judged(NamedTuple):
     text: str
     paper: Verdict | None
     ours: Verdict | None
-    tested: bool  # whether anything that we run is about it
 
 
 class Read:
@@ -77,7 +76,7 @@ def judge(results: Mapping[str, Sequence[Record]]) -> Iterator[Judged]:
     """Judge all claims, as far as there are results."""
     ours, paper = Read(results, "mean"), Read(results, "paper")
     for where, text, *checks in tomllib.loads((HERE / "claims.toml").read_text(encoding="utf-8"))["claims"]:
-        yield Judged(where, text, _verdict(checks, paper), _verdict(checks, ours), bool(checks))
+        yield Judged(where, text, _verdict(checks, paper), _verdict(checks, ours))
 
 
 def _verdict(checks: Sequence[Sequence[Any]], read: Read) -> Verdict | None:

@@ -73,9 +73,9 @@ def choice(item: Planned, choices: Mapping[str, Any]) -> str:
     return "" if chosen is None else f"the best of {chosen['tried']} by labels on {chosen['on']}"
 
 
-def made(experiment: Experiment, rows: Rows, choices: Mapping[str, Any]) -> Iterator[str]:
+def made(experiment: Experiment, rows: Rows, settings: Settings) -> Iterator[str]:
     """Yield a line for each panel: how each of its rows was made. Panels that are made alike share one."""
-    told: dict[str, list[str]] = {}
+    lines, choices = dict[str, list[str]](), planning.read_chosen(settings.chosen)
     for panel in [] if experiment.name == planning.GRID else experiment.panels:
         places: dict[tuple[str, float | None], list[Planned]] = {}
         for item in planning.plan(experiment, rows):
@@ -83,21 +83,17 @@ def made(experiment: Experiment, rows: Rows, choices: Mapping[str, Any]) -> Iter
                 places.setdefault((rows[item.key]["label"], item.x), []).append(item)
         # of the rows of a surface or a grid the first
         ones = {key: [item for item in items if item.row == items[0].row] for key, items in places.items()}
-        settings = _grouped({key: setting(items[0]) for key, items in ones.items()})
+        texts = _grouped({key: setting(items[0]) for key, items in ones.items()})
         protocols = _grouped({key: protocol(items) for key, items in ones.items()})
         chosen = _grouped({key: choice(items[0], choices) for key, items in ones.items()})
         common = max(protocols, key=lambda text: len(protocols[text]))
         times = [common, *(f"{', '.join(labels)} {text}" for text, labels in protocols.items() if text != common)]
-        parts = (
-            []
-            if panel.get("grid")
-            else ["; ".join(f"{', '.join(settings[text])}: {text}" for text in settings if text)]
-        )
+        parts = [] if panel.get("grid") else ["; ".join(f"{', '.join(texts[text])}: {text}" for text in texts if text)]
         parts += [f"Draws × runs × starts of k-means: {'; '.join(times)}"]
         if not panel.get("grid") and panel.get("vary") in (None, "level"):
             parts += [f"Chosen as {text}: {', '.join(labels)}" for text, labels in chosen.items() if text]
-        told.setdefault(". ".join(filter(None, parts)), []).append(panel["name"])
-    for line, panels in told.items():
+        lines.setdefault(". ".join(filter(None, parts)), []).append(panel["name"])
+    for line, panels in lines.items():
         yield f"How, {', '.join(panels)}. {line}."
 
 

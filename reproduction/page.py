@@ -73,11 +73,8 @@ def write_page(settings: Settings) -> Path:
             if name in results:
                 said = [words.get("words", {}).get(name, ""), *findings(experiment, results[name])]
                 said += [EARLIER] * (not cells[name].n_done)
-                lines = [
-                    *made(experiment, rows, planning.read_chosen(settings.chosen)),
-                    *of_runs(experiment, rows, settings),
-                ]
-                parts.append(_section(page, name, said, lines, settings.output.resolve()))
+                how = [*made(experiment, rows, settings), *of_runs(experiment, rows, settings)]
+                parts.append(_section(page, name, said, how, settings.output.resolve()))
             elif experiment.paper:
                 parts.append(f"## {experiment.heading}\n\nNot run yet.\n")
         parts.append(_sentences())
@@ -88,12 +85,11 @@ def write_page(settings: Settings) -> Path:
 def _sentences() -> str:
     """Write where the sentences of the paper's text stand in the code."""
     found = tomllib.loads((planning.HERE / "sentences.toml").read_text(encoding="utf-8"))["sentences"]
-    lines = ["where | what the paper says | in the code | what to know", "--- | --- | --- | ---"]
+    lines = ["| where | what the paper says | in the code | what to know |", "| --- | --- | --- | --- |"]
     for where, text, names, note in found:
         code = ", ".join(f"`{name}`" for name in names) or "nothing"
-        lines.append(f"{where} | {text.replace('|', '&#124;')} | {code} | {note}")
-    table = "\n".join(f"| {line} |" for line in lines)
-    return f"## The paper's text, sentence by sentence\n\n{table}\n"
+        lines.append(f"| {where} | {text.replace('|', '&#124;')} | {code} | {note} |")
+    return "\n".join(["## The paper's text, sentence by sentence\n", *lines, ""])
 
 
 def _read(results: Path) -> list[Record]:
@@ -128,7 +124,6 @@ def _report(page: Page) -> str:
     """Say what was run, what reproduces and what does not, counted from the results."""
     judged, below = list(judge(page.results)), list(_rows_below(page))
     glance = [line for name in page.results if (line := _summary(page.experiments[name], page.results[name]))]
-    scores = "median difference (ours − paper) | within 0.3 | inside our spread | AC of KTRR: ours | paper"
     parts = [
         "## In five minutes",
         f"**What was run.** {_ran(page)}",
@@ -149,7 +144,7 @@ def _report(page: Page) -> str:
             _status(page),
         ),
         "### At a glance",
-        _table(f" | compared numbers | {scores}", glance),
+        _table(" | compared numbers | median difference (ours − paper) | within 0.3 | inside our spread", glance),
         "### Every claim, judged",
         _table("where | what the paper says | by its own numbers | by ours | our figures", map(_claim, judged)),
     ]
@@ -316,9 +311,7 @@ def _claim(each: Judged) -> tuple[str | Cell, ...]:
         fails = verdict is not None and not verdict.holds
         return Cell("–" if verdict is None else "fails" if fails else "holds", bold=fails, mark=figures)
 
-    figures = each.ours.figures if each.ours is not None else "cannot be judged by what has been run"
-    if not each.tested:
-        figures = "no experiment of the paper or ours is about it"
+    figures = each.ours.figures if each.ours is not None else "nothing that was run can judge it"
     shown = figures if len(figures) <= LONGEST else figures[:LONGEST].rsplit(" ", 1)[0] + " …"
     own = f": {each.paper.figures[:LONGEST]}" if each.paper is not None and not each.paper.holds else ""
     return each.where, each.text, word(each.paper, own), word(each.ours), shown
@@ -331,9 +324,7 @@ def _rows_below(page: Page) -> Iterator[tuple[str, ...]]:
     """
     reasons = page.words["reasons"]
     for name, records in page.results.items():
-        for r in [] if is_curve(records) else filter(_is_below, records):
-            if r.metric != "AC":
-                continue
+        for r in [r for r in records if r.metric == "AC" and r.x is None and _is_below(r)]:
             known = (reasons.get(key) for key in (f"{name}, {r.panel}, {r.row}", r.row, name))
             reason = next(filter(None, known), reasons["any"])
             yield f"{page.experiments[name].paper}, {r.panel}", r.row, f"{r.mean:.1f}", f"{r.paper:.1f}", reason
@@ -345,10 +336,7 @@ def _summary(experiment: Experiment, records: Sequence[Record]) -> tuple[object,
     if not places or experiment.printed != "paper":
         return ()
     differences = sorted(found[0].difference or 0.0 for found in places)
-    own = _own_accuracies(records)
-    ours, paper = (" / ".join(f"{getattr(r, side):.1f}" for r in own) for side in ("mean", "paper"))
-    middle = f"{differences[len(differences) // 2]:+.1f}"
-    return experiment.paper, len(places), middle, *_agreement(places), ours, paper
+    return experiment.paper, len(places), f"{differences[len(differences) // 2]:+.1f}", *_agreement(places)
 
 
 def _compared(records: Sequence[Record], skip: Sequence[str]) -> list[list[Record]]:
@@ -374,11 +362,8 @@ def _agreement(places: Sequence[Sequence[Record]]) -> tuple[int, int]:
 
 def findings(experiment: Experiment, records: Sequence[Record]) -> list[str]:
     """Say what the records of an experiment show; nothing where nothing can be compared."""
-    if is_curve(records):
-        return list(_about_curves(records))
-    if experiment.printed != "paper":
-        return list(_about_published(records))
-    return list(_about_times(records))
+    compared = _about_times if experiment.printed == "paper" else _about_published
+    return list((_about_curves if is_curve(records) else compared)(records))
 
 
 def _about_published(records: Sequence[Record]) -> Iterator[str]:
@@ -407,7 +392,7 @@ def _about_curves(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _about_times(records: Sequence[Record]) -> Iterator[str]:
-    """Say how many times faster than printed, and the outcome of the paper's test of KTRR against TRR."""
+    """Say how many times faster than printed."""
     for metric in ("t1", "t2"):
         both = [r for r in records if r.metric == metric and r.mean and r.paper]
         if both:
@@ -415,6 +400,3 @@ def _about_times(records: Sequence[Record]) -> Iterator[str]:
             slower = [f"{r.row} on {r.panel}" for r in both if (r.paper or 0) < (r.mean or 0)]
             text = f"{metric}: the paper's seconds are {gains[0]:.2g} to {gains[-1]:.4g} times ours"
             yield text + f"; ours are longer for {', '.join(slower)}" * bool(slower) + "."
-    tests = ", ".join(f"{r.panel} {r.metric} {r.p:.2g}" for r in records if r.row == "TRR" and r.p is not None)
-    if tests:
-        yield f"KTRR against TRR by the rank-sum test, p: {tests}."

@@ -228,12 +228,8 @@ def test_what_is_kept_is_made_again_from_the_runs_that_are_kept(tmp_path):
 
 
 def test_every_row_says_how_it_was_made():
-    rows, table5, choices = (
-        plan.load_parameters(),
-        plan.load_experiment("table5"),
-        plan.read_chosen(plan.HERE / plan.CHOSEN),
-    )
-    (line,) = how.made(table5, rows, choices)
+    rows, table5, settings = plan.load_parameters(), plan.load_experiment("table5"), Settings(Path("nowhere"))
+    (line,) = how.made(table5, rows, settings)
     assert "KTRR: kernel rbf, σ 0.5, λ 1, η 3, graph column, scaling unit;" in line  # of the grid, and defaults
     assert (
         ": 10 × 1 × 500; k-means 10 × 1 × 20; KTRR, automatic 10 × 1 × its own. Chosen as the best of 12 by labels"
@@ -241,7 +237,7 @@ def test_every_row_says_how_it_was_made():
     )
     assert line.endswith(" on draws 100, 101: " + ", ".join(claims.METHODS) + ", KTRR, modularity.")
     assert all(rows[name]["label"] in line for name in table5.panels[0]["rows"] if name != "constant")
-    fig3 = list(how.made(plan.load_experiment("fig3"), rows, choices))
+    fig3 = list(how.made(plan.load_experiment("fig3"), rows, settings))
     assert [("λ" in each, "η 5" in each) for each in fig3] == [(False, False), (False, True), (True, False)]
     assert all("connect False" in each and each.endswith(" 1 × 50 × 500 random.") for each in fig3)
 
@@ -291,7 +287,7 @@ def test_a_page_of_nothing_of_little_and_of_a_damaged_table(settings):
     text = page.write_page(settings).read_text()
     assert "## Table 1: A tiny table\n\nNot run yet." in text
     # three scores compared: in the middle −0.2; one is near; two of the paper's lie in our range
-    assert "| Table 0 | 3 | -0.2 | 1 | 2 | 90.0 | 89.0 |" in text
+    assert "| Table 0 | 3 | -0.2 | 1 | 2 |" in text
     assert "| Table 0, digits | SSC | 50.0 | 70.0 | nobody knows |" in text
     (settings.output / "tiny.csv").write_text("panel,row\na,b\n")
     with pytest.raises(FileError, match=r"tiny\.csv.*remove it and run the experiment again"):
