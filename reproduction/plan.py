@@ -52,7 +52,6 @@ class Experiment:
     minutes: float = 1.0  # of CPU time, measured
     note: str = ""
     printed: str = "paper"  # heads the column of numbers that are compared with
-    options: str = ""  # of the command that makes it
 
     @property
     def heading(self) -> str:
@@ -67,7 +66,7 @@ class Experiment:
     @property
     def origin(self) -> str:
         """The command and version that make it."""
-        command = f"python -m reproduction {self.asked}{self.options}"
+        command = f"python -m reproduction {self.asked}{' --quick' * (self.name != self.asked)}"
         return f"Made by `{command}`, subspaces {__version__}, code {CODE}."
 
 
@@ -108,9 +107,7 @@ def load_experiment(name: str, home: Path = HERE, *, quick: bool = False) -> Exp
     """Read an experiment from its file."""
     document = tomllib.loads((home / "experiments" / f"{name}.toml").read_text(encoding="utf-8"))
     small = document.pop("quick", {})
-    if quick:
-        return Experiment(name + QUICK, name, **_shrunk(document, small), options=" --quick")
-    return Experiment(name, name, **document)
+    return Experiment(name + QUICK, name, **_shrunk(document, small)) if quick else Experiment(name, name, **document)
 
 
 def load_parameters(home: Path = HERE, chosen: Path | None = None) -> dict[str, dict[str, Any]]:
