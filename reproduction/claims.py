@@ -212,11 +212,13 @@ def drops(read: Read, panel: str) -> Parts:
     yield Verdict(all(value > 10 for value in found.values()), f"{panel}, points lost: {told(found, '.0f')}")
 
 
-def below_40(read: Read) -> Parts:
-    """Check that no method is above 40 on ExYaleB at 20 and 25 %."""
-    values = {(row, x): read("fig8", "ExYaleB", row, "AC", x) for row in METHODS for x in (20, 25)}
+def below(
+    read: Read, table: str, panel: str, rows: Names, bound: float, metric: str = "AC", places: Sequence[At] = (None,)
+) -> Parts:
+    """Check that no row is above the bound, at any of the places."""
+    values = {(row, x): read(table, panel, row, metric, x) for row in rows for x in places}
     row, x = largest(values)
-    yield Verdict(values[row, x] < 40, f"highest: {row} {values[row, x]:.1f} at {x:g}")
+    yield Verdict(values[row, x] < bound, f"highest: {row} {values[row, x]:.1f}{'' if x is None else f' at {x:g}'}")
 
 
 def differs_from_all(read: Read, table: str, panel: str, rivals: Names, metrics: Names) -> Parts:
@@ -254,12 +256,6 @@ def useless(read: Read) -> Parts:
     """Check that salt and pepper changes fewer pixels of COIL20."""
     faces, objects = (read("fig6", f"(b) {panel}", "first image", "changed (%)", 25) for panel in SETS[:2])
     yield Verdict(objects < faces, f"changed at 25 %: COIL20 {objects:.1f} %, ExYaleB {faces:.1f} %")
-
-
-def small_nmi(read: Read) -> Parts:
-    """Check that the NMI of all large methods is below 10."""
-    top = max(read.rows("table8", "Covtype", ("EKTRR", *LARGE), "NMI").values())
-    yield Verdict(top < 10, f"highest {top:.1f}")
 
 
 def twice_as_fast(read: Read) -> Parts:

@@ -71,7 +71,9 @@ def write_page(settings: Settings) -> Path:
         parts.append(f"## How to read it\n\n{words['reading'].strip()}\n\nsubspaces {__version__}, code {CODE}.\n")
         for name, experiment in experiments.items():
             if name in results:
-                said = [words.get("words", {}).get(name, ""), *findings(experiment, results[name])]
+                compared = _about_times if experiment.printed == "paper" else _about_published
+                about = _about_curves if is_curve(results[name]) else compared
+                said = [words.get("words", {}).get(name, ""), *about(results[name])]
                 said += [EARLIER] * (not cells[name].n_done)
                 how = [*made(experiment, rows, settings), *of_runs(experiment, rows, settings)]
                 parts.append(_section(page, name, said, how, settings.output.resolve()))
@@ -178,7 +180,8 @@ def _ran(page: Page) -> str:
 
 def _holds(judged: Sequence[Judged], page: Page) -> Iterator[str]:
     """Yield what agrees with the paper."""
-    own = [(page.experiments[name].paper, r) for name, found in page.results.items() for r in _own_accuracies(found)]
+    whole = [(page.experiments[name].paper, r) for name, found in page.results.items() for r in found]
+    own = [(where, r) for where, r in whole if r.row in OWN and r.metric == "AC" and r.x is None and r.paper and r.mean]
     missed = [f"{where} {r.panel} ({r.mean:.1f}, printed {r.paper:.1f})" for where, r in own if _is_below(r)]
     text = f"KTRR reaches its printed accuracy, to a point, in {len(own) - len(missed)} of {counted(len(own), 'place')}"
     yield text + f"; not in {', '.join(missed)}" * bool(missed) + "."
@@ -288,11 +291,6 @@ def _searches(page: Page) -> Iterator[tuple[object, ...]]:
             yield best.panel, f"{own.paper:.1f}", *ours, len(tried), "; ".join(why)
 
 
-def _own_accuracies(records: Sequence[Record]) -> list[Record]:
-    """List the accuracies of the paper's method that it prints, curves apart."""
-    return [r for r in records if r.row in OWN and r.metric == "AC" and r.x is None and r.difference is not None]
-
-
 def _is_below(r: Record) -> bool:
     """Tell whether it is more than a point below the printed number."""
     return r.difference is not None and r.difference < -BELOW
@@ -358,12 +356,6 @@ def _agreement(places: Sequence[Sequence[Record]]) -> tuple[int, int]:
 
 
 # ------------------------------------------------------------------ sentences about one experiment
-
-
-def findings(experiment: Experiment, records: Sequence[Record]) -> list[str]:
-    """Say what the records of an experiment show; nothing where nothing can be compared."""
-    compared = _about_times if experiment.printed == "paper" else _about_published
-    return list((_about_curves if is_curve(records) else compared)(records))
 
 
 def _about_published(records: Sequence[Record]) -> Iterator[str]:

@@ -99,6 +99,8 @@ def progress(experiment: Experiment, settings: Settings) -> Progress:
     kept = read_runs(settings.runs(experiment))
     done = {key: kept[key] for key in cells if key in kept}
     minutes = round(sum(each.get("cpu_seconds", 0.0) for each in done.values()) / 60, 2)
-    automatic = {key: " (automatic)" * (method == "automatic") for key, method in cells.items()}
-    codes = Counter(each.get("made_by", "not noted") + automatic[key] for key, each in done.items())
+    codes, first = Counter[str](), dict[str, str]()  # the first commit that has this hash
+    for key, each in done.items():
+        made_by = each.get("made_by", "not noted")
+        codes[first.setdefault(made_by.split()[-1], made_by) + " (automatic)" * (cells[key] == "automatic")] += 1
     return Progress(len(cells), len(done), minutes, codes)
