@@ -16,10 +16,10 @@ from rich.progress import MofNCompleteColumn, Progress
 from reproduction.compute import data_needed, needs_torch
 from reproduction.page import write_page
 from reproduction.plan import GRID, HERE, experiment_names, load_experiment
-from reproduction.run import Settings, adapted, progress, run_experiment
+from reproduction.run import Settings, progress, run_experiment
 from subspaces.utils.spelling import counted
 
-ALL, PAGE, DIGITS = "all", "page", "digits"
+ALL, PAGE = "all", "page"
 STOPPED = {2: "interrupted", 15: "terminated", 1: "the terminal was closed"}
 """Signals that end a run, in words; the exit code is 128 and the number, as shells count."""
 
@@ -64,7 +64,7 @@ def _parse(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
     add("--minutes", type=float, help="begin no further cell after so many minutes; 0 only writes what is there")
     add("--data-home", type=Path, help="folder with the data sets (default: SUBSPACES_DATA or the user's cache)")
     add("-o", "--output", type=Path, default=Path("results/reproduction"), help="folder for tables and figures")
-    add("--with", dest="classes", action="append", default=[], metavar="MODULE:CLASS", help="a class with fit_predict")
+    add("--again", action="append", default=[], metavar="ROW", help='anew what other code made, of a row or of "all"')
     add("--home", type=Path, default=HERE, help="folder with other experiments and parameters.toml")
     options = vars(parser.parse_intermixed_args(arguments))  # names before and after options
     names, minutes = options.pop("names"), options.pop("minutes")
@@ -74,15 +74,13 @@ def _parse(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
     for name in names:
         if name not in (*known, ALL, PAGE):
             parser.error(f"there is no experiment '{name}' (known: {', '.join(known)})")
-    return names or [DIGITS] * bool(settings.classes), settings
+    return names, settings
 
 
 def _run(names: Sequence[str], settings: Settings) -> int:
     """Run experiments one after another."""
     every = [name for name in experiment_names(settings.home) if name != GRID]
     wanted = [each for name in names for each in (every if name == ALL else [name]) if each != PAGE]
-    for name in wanted:  # a class that cannot be used is refused before anything runs
-        adapted(name, settings)
     failures = sum(_run_one(name, settings) for name in dict.fromkeys(wanted))
     if {PAGE, ALL} & set(names):
         print(f"page: {write_page(settings)}")
@@ -110,7 +108,7 @@ def _list(settings: Settings) -> int:
     print("name     in the paper   CPU min   cells done   what, and the data it needs")
     for name in experiment_names(settings.home):
         experiment = load_experiment(name, settings.home, quick=settings.quick)
-        n_cells, n_done, _ = progress(experiment, settings)
+        n_cells, n_done, *_ = progress(experiment, settings)
         needed = ", ".join([*data_needed(experiment).values(), *["PyTorch"] * needs_torch(experiment)])
         cells = f"{experiment.minutes:>8g} {f'{n_done}/{n_cells}':>12}"
         print(f"{name:<8} {experiment.paper or '–':<13} {cells}   {experiment.title} ({needed})")

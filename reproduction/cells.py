@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -26,9 +26,6 @@ from subspaces.utils.atomic import write_text
 
 CODE = 1
 """Raised whenever a change of the code changes results: cells of older code are then not found any more."""
-
-LARGE = ("C", "W", "X", "y", "labels", "image")
-"""Parts of results that are for pictures and not kept: made again in seconds, and partly the data itself."""
 
 Cell = dict[str, Any]
 Result = dict[str, Any]
@@ -46,17 +43,13 @@ def digest(value: Any) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
-def read_runs(path: Path, *, whole: bool = True) -> dict[str, Result]:
-    """Read kept results by the digests of their cells, without lines that cannot be trusted.
-
-    With `whole`, also without those that lack what their picture needs.
-    """
+def read_runs(path: Path) -> dict[str, Result]:
+    """Read kept results by the digests of their cells, without lines that cannot be trusted."""
     found: dict[str, Result] = {}
     for line in path.read_bytes().splitlines() if path.exists() else []:
         try:
             document = json.loads(line)
-            trusted = document["checksum"] == digest(document["result"])[:16]
-            if trusted and not (whole and document.get("drawn")):
+            if document["checksum"] == digest(document["result"])[:16]:
                 found[document["cell"]] = document["result"]
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
@@ -82,10 +75,8 @@ def write_runs(path: Path, keys: Iterable[str], results: Mapping[str, Result]) -
 
 
 def _line(key: str, result: Result) -> str:
-    found = {name: value for name, value in result.items() if value not in ([], None)}
-    kept = {name: value for name, value in found.items() if name not in LARGE}
-    drawn = {"drawn": True} if len(kept) < len(found) else {}
-    return canonical({"cell": key, "result": kept, "checksum": digest(kept)[:16], **drawn})
+    kept = {name: value for name, value in result.items() if value not in ([], None)}
+    return canonical({"cell": key, "result": kept, "checksum": digest(kept)[:16]})
 
 
 # ------------------------------------------------------------------ computing them
@@ -114,18 +105,19 @@ def run_cells(
     jobs: int = 1,
     listener: Listener | None = None,
     until: float | None = None,
+    again: Collection[str] = (),
 ) -> Outcome:
-    """Return the results of all cells, computed where the file has none.
+    """Return the results of all cells, computed where the file has none; those of `again` also where it has one.
 
     Every worker has one BLAS thread, so `jobs` is the number of cores in use. An error in a cell is noted and the rest
     goes on; an interruption stops the workers and passes on. After `until` (of time.monotonic) no cell is begun.
     """
     by_key = {digest(cell): cell for cell in cells}
     late = until is not None and time.monotonic() >= until
-    kept = read_runs(path, whole=not late)
+    kept = read_runs(path)
     outcome = Outcome({key: kept[key] for key in by_key if key in kept})
-    outcome.n_found = len(outcome.results)
-    missing = {key: cell for key, cell in by_key.items() if key not in kept}
+    outcome.n_found = len(set(outcome.results) - set(again))
+    missing = {key: cell for key, cell in by_key.items() if key not in kept or key in again}
     if missing and not late:
         path.parent.mkdir(parents=True, exist_ok=True)  # the first write must not find out that the place is wrong
         with closing((_in_this_process if jobs == 1 else _in_workers)(missing, data_home, until, jobs)) as finished:
@@ -139,7 +131,7 @@ def run_cells(
                     add_run(path, key, result)
                 if listener is not None:
                     listener(done, len(missing))
-        write_runs(path, by_key, {**read_runs(path, whole=False), **outcome.results})
+        write_runs(path, by_key, {**read_runs(path), **outcome.results})
     outcome.n_left = len(missing) - outcome.n_computed - len(outcome.errors)
     return outcome
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import shutil
+import subprocess
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.measured import LIBRARY, SOURCE, code_hash
 from reproduction.cells import Cell, Result
 from reproduction.plan import Experiment, load_method
 from subspaces import SubspaceClustering, datasets, registry
@@ -156,8 +159,20 @@ def compute(cell: Cell, home: Path | None = None) -> Result:
         "classes": len(np.unique(y)),
         "points": hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()[:16],
         "cpu_seconds": round(time.process_time() - start, 3),
+        "made_by": code_of(cell["method"]),
         "warnings": sorted({str(warning.message)[:200] for warning in caught}),
     }
+
+
+@cache
+def code_of(method: str) -> str:
+    """Return commit and hash of the code that results of a method come from; other cells keep it with their numbers."""
+    folders = (*LIBRARY, *["selection"] * (method == "automatic"), *["deep"] * (method in registry.names("deep")))
+    text = " ".join(code_hash(SOURCE / folder) for folder in folders)
+    text += Path(inspect.getfile(load_method(method))).read_text(encoding="utf-8") if ":" in method else ""
+    asked = [shutil.which("git") or "true", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(asked, cwd=SOURCE, capture_output=True, text=True).stdout.strip()
+    return f"{commit} {hashlib.sha256(text.encode()).hexdigest()[:8]}".strip()
 
 
 def _cut_often(cell: Cell, X: Array, y: Labels) -> Result:
@@ -237,12 +252,9 @@ def _fit_often(cell: Cell, X: Array, y: Labels) -> Result:
 
 
 def make_model(name: str, settings: Mapping[str, Any], *, n_clusters: int, seed: int) -> Any:
-    """Make an estimator for so many clusters; one's own need not have the parameters n_clusters and random_state."""
+    """Make an estimator for so many clusters."""
     cls: Any = SubspaceClustering if name == "automatic" else load_method(name)
-    known = inspect.signature(cls).parameters.values()
-    any_name = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known)
-    given = {"n_clusters": n_clusters, "random_state": seed}
-    return cls(**{key: value for key, value in given.items() if any_name or key in {k.name for k in known}}, **settings)
+    return cls(n_clusters=n_clusters, random_state=seed, **settings)
 
 
 def _each_sequence(cell: Cell, sequences: Sequence[tuple[Array, Labels]]) -> Result:

@@ -121,7 +121,9 @@ def _sections(axes: Any, records: Sequence[Record]) -> None:
         if spread:
             x, low = points(spread, "low")
             axes.fill_between(x, low, points(spread, "high")[1], color=colour, alpha=0.15, lw=0)
-    axes.set_xticks(range(len(places)), [f"{x:g}".replace("e-0", "e-") for x in places], fontsize=8)
+    axes.set_xticks(
+        range(len(places)), [f"{x:.0e}".replace("e-0", "e-") if 0 < x < 0.01 else f"{x:g}" for x in places], fontsize=8
+    )
 
 
 def _curves(run: Run) -> Figure:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 from reproduction import plan as planning
-from reproduction.cells import canonical
+from reproduction.cells import canonical, digest, read_runs
 from reproduction.compute import parameters
 from reproduction.plan import Experiment, Planned, Rows, load_method, names_of
-from reproduction.records import Record, distinct
+from reproduction.records import Record
+from reproduction.run import Settings
 from subspaces import registry
 from subspaces.kernels import as_kernel
 
@@ -24,21 +27,27 @@ AS_USUAL = {"affine": False, "outliers": False, "connect": True, "assign_labels"
 """What need not be said."""
 
 
+def values(item: Planned) -> dict[str, Any]:
+    """Return all parameters of a row, defaults included; a bandwidth only where the kernel has one."""
+    given = parameters(item.cell)
+    found = {**load_method(item.cell["method"])().get_params(deep=False), **given}
+    if "kernel" in found and not as_kernel(found["kernel"]).has_bandwidth:
+        del found["bandwidth"]
+    return {name: found[name] for name in dict.fromkeys((*SHOWN, *given)) if name in found}
+
+
 def setting(item: Planned) -> str:
-    """Write the whole setting of a row, defaults included; what varies along its curve left out."""
-    cell = item.cell
-    if cell["method"] not in registry.names():
-        return "nothing but the number of clusters" if cell["method"] == "automatic" else ""
-    given = parameters(cell)
-    values = {**load_method(cell["method"])().get_params(deep=False), **given}
-    if "kernel" in values and not as_kernel(values["kernel"]).has_bandwidth:
-        del values["bandwidth"]
-    names = [name for name in (*SHOWN, *given) if name in values and name not in item.setting]
-    told = {name: values[name] for name in names if AS_USUAL.get(name, ...) != values[name]}
-    return _told(told)
+    """Write the whole setting of a row; what varies along its curve left out."""
+    if item.cell["method"] not in registry.names():
+        return "nothing but the number of clusters" if item.cell["method"] == "automatic" else ""
+    found = values(item)
+    return told(
+        {name: found[name] for name in found if name not in item.setting and found[name] != AS_USUAL.get(name, ...)}
+    )
 
 
-def _told(values: Mapping[str, Any]) -> str:
+def told(values: Mapping[str, Any]) -> str:
+    """Write parameters with the paper's letters."""
     return ", ".join(f"{LETTERS.get(name, name)} {_plain(value)}" for name, value in values.items())
 
 
@@ -61,18 +70,12 @@ def choice(item: Planned, choices: Mapping[str, Any]) -> str:
     """Write how the setting of a row was chosen; nothing where no grid chose any."""
     found = choices.get(item.key, {})
     chosen = next((found[name] for name in names_of(item.cell["points"]) if name in found), None)
-    if chosen is None:
-        return ""
-    return (
-        f"the best of {chosen['tried']} by labels on {chosen['on']}"
-        if chosen["tried"]
-        else "earlier, by hand and labels"
-    )
+    return "" if chosen is None else f"the best of {chosen['tried']} by labels on {chosen['on']}"
 
 
-def made(experiment: Experiment, rows: Rows, choices: Mapping[str, Any]) -> Iterator[str]:
+def made(experiment: Experiment, rows: Rows, settings: Settings) -> Iterator[str]:
     """Yield a line for each panel: how each of its rows was made. Panels that are made alike share one."""
-    told: dict[str, list[str]] = {}
+    lines, choices = dict[str, list[str]](), planning.read_chosen(settings.chosen)
     for panel in [] if experiment.name == planning.GRID else experiment.panels:
         places: dict[tuple[str, float | None], list[Planned]] = {}
         for item in planning.plan(experiment, rows):
@@ -80,22 +83,38 @@ def made(experiment: Experiment, rows: Rows, choices: Mapping[str, Any]) -> Iter
                 places.setdefault((rows[item.key]["label"], item.x), []).append(item)
         # of the rows of a surface or a grid the first
         ones = {key: [item for item in items if item.row == items[0].row] for key, items in places.items()}
-        settings = _grouped({key: setting(items[0]) for key, items in ones.items()})
+        texts = _grouped({key: setting(items[0]) for key, items in ones.items()})
         protocols = _grouped({key: protocol(items) for key, items in ones.items()})
         chosen = _grouped({key: choice(items[0], choices) for key, items in ones.items()})
         common = max(protocols, key=lambda text: len(protocols[text]))
         times = [common, *(f"{', '.join(labels)} {text}" for text, labels in protocols.items() if text != common)]
-        parts = (
-            []
-            if panel.get("grid")
-            else ["; ".join(f"{', '.join(settings[text])}: {text}" for text in settings if text)]
-        )
+        parts = [] if panel.get("grid") else ["; ".join(f"{', '.join(texts[text])}: {text}" for text in texts if text)]
         parts += [f"Draws × runs × starts of k-means: {'; '.join(times)}"]
         if not panel.get("grid") and panel.get("vary") in (None, "level"):
             parts += [f"Chosen as {text}: {', '.join(labels)}" for text, labels in chosen.items() if text]
-        told.setdefault(". ".join(filter(None, parts)), []).append(panel["name"])
-    for line, panels in told.items():
+        lines.setdefault(". ".join(filter(None, parts)), []).append(panel["name"])
+    for line, panels in lines.items():
         yield f"How, {', '.join(panels)}. {line}."
+
+
+def of_runs(experiment: Experiment, rows: Rows, settings: Settings) -> Iterator[str]:
+    """Yield for each panel what the automatic row chose and in how many runs, and how long networks were trained."""
+    kept, deep = read_runs(settings.runs(experiment)), registry.names("deep")
+    chosen, seconds = dict[str, Counter[str]](), dict[str, dict[str, list[float]]]()
+    for item in planning.plan(experiment, rows):
+        found, method = kept.get(digest(item.cell), {}), item.cell["method"]
+        if method == "automatic":
+            chosen.setdefault(item.panel, Counter()).update(
+                told(ast.literal_eval(text)) for text in found.get("chosen", [])
+            )
+        if found and method in deep:
+            seconds.setdefault(item.panel, {}).setdefault(item.row, []).append(found["cpu_seconds"])
+    for panel, counts in chosen.items():
+        text = "; ".join(f"{setting} ({n})" for setting, n in counts.most_common())
+        yield f"Chosen by KTRR, automatic, {panel}, in so many runs: {text}."
+    for panel, of_row in seconds.items():
+        text = ", ".join(f"{row} {mean(each):.0f}" for row, each in of_row.items())
+        yield f"CPU seconds of one fit, {panel}, one thread without a GPU: {text}."
 
 
 def _grouped(texts: Mapping[tuple[str, float | None], str]) -> dict[str, list[str]]:
@@ -121,16 +140,14 @@ def by_labels(
     return {key: (f"{max(of.values()):.1f}", f"{median(of.values()):.1f}") for key, of in tried.items() if of}
 
 
-def searched(experiment: Experiment, rows: Rows, records: Sequence[Record]) -> Iterator[tuple[Record, str, int, int]]:
-    """Yield the best of every panel of a search that is whole: record, setting, how many were tried and are near.
-
-    Near is within a point.
-    """
+def searched(
+    experiment: Experiment, rows: Rows, records: Sequence[Record]
+) -> Iterator[tuple[Record, list[tuple[dict[str, Any], float]]]]:
+    """Yield the best of every panel of a search that is whole, and all its settings with their accuracies."""
     settings = {(item.panel, item.row): item.setting for item in planning.plan(experiment, rows)}
-    for panel in distinct(records, "panel"):
+    for panel in [panel["name"] for panel in experiment.panels if panel.get("grid")]:
         of_panel = [r for r in records if (r.panel, r.metric) == (panel, "AC")]
-        of_panel = [r for r in of_panel if r.cut == of_panel[0].cut]
-        if len({r.n for r in of_panel}) == 1 and of_panel[0].n:  # settings are compared on the same draws or not at all
-            best = max(of_panel, key=lambda r: r.mean or 0.0)
-            near = sum((best.mean or 0.0) - (r.mean or 0.0) <= 1.0 for r in of_panel)
-            yield best, _told(settings[panel, best.row]), len(of_panel), near
+        tried = [r for r in of_panel if r.cut == of_panel[0].cut]
+        if len({r.n for r in tried}) == 1 and of_panel[0].n:  # settings are compared on the same draws or not at all
+            found = [(settings[panel, r.row], r.mean or 0.0) for r in tried]
+            yield max(tried, key=lambda r: r.mean or 0.0), found

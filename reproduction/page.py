@@ -16,12 +16,11 @@ import pandas as pd
 
 from reproduction import plan as planning
 from reproduction.cells import CODE
-from reproduction.claims import METHODS, SETS, Judged, Verdict, judge
-from reproduction.how import by_labels, made, searched
-from reproduction.how import setting as how_chosen
+from reproduction.claims import METHODS, RIVALS, SETS, Judged, Verdict, judge
+from reproduction.how import by_labels, made, of_runs, searched, told, values
 from reproduction.plan import GRID, SEARCH, Experiment, Rows
 from reproduction.records import CLOCKS, RATIO, Record, distinct, from_csv, is_curve
-from reproduction.run import Settings, progress
+from reproduction.run import Progress, Settings, progress
 from reproduction.tables import markdown
 from subspaces import __version__
 from subspaces.app.files import FileError
@@ -45,12 +44,12 @@ OWN = ("KTRR", "EKTRR", "exp(−d²/σ²)")
 
 
 class Page(NamedTuple):
-    """What the page is made from: experiments, results, words, cells (all, kept, minutes); the rows."""
+    """What the page is made from: experiments, results, words, cells; the rows."""
 
     experiments: dict[str, Experiment]
     results: dict[str, list[Record]]
     words: dict[str, Any]
-    cells: dict[str, tuple[int, int, float]]
+    cells: dict[str, Progress]
     rows: Rows
 
 
@@ -72,10 +71,12 @@ def write_page(settings: Settings) -> Path:
         parts.append(f"## How to read it\n\n{words['reading'].strip()}\n\nsubspaces {__version__}, code {CODE}.\n")
         for name, experiment in experiments.items():
             if name in results:
-                said = [words.get("words", {}).get(name, ""), *findings(experiment, results[name])]
-                said += [EARLIER] * (not cells[name][1])
-                lines = made(experiment, rows, planning.read_chosen(settings.chosen))
-                parts.append(_section(page, name, said, lines, settings.output.resolve()))
+                compared = _about_times if experiment.printed == "paper" else _about_published
+                about = _about_curves if is_curve(results[name]) else compared
+                said = [words.get("words", {}).get(name, ""), *about(results[name])]
+                said += [EARLIER] * (not cells[name].n_done)
+                how = [*made(experiment, rows, settings), *of_runs(experiment, rows, settings)]
+                parts.append(_section(page, name, said, how, settings.output.resolve()))
             elif experiment.paper:
                 parts.append(f"## {experiment.heading}\n\nNot run yet.\n")
         parts.append(_sentences())
@@ -86,12 +87,11 @@ def write_page(settings: Settings) -> Path:
 def _sentences() -> str:
     """Write where the sentences of the paper's text stand in the code."""
     found = tomllib.loads((planning.HERE / "sentences.toml").read_text(encoding="utf-8"))["sentences"]
-    lines = ["where | what the paper says | in the code | what to know", "--- | --- | --- | ---"]
+    lines = ["| where | what the paper says | in the code | what to know |", "| --- | --- | --- | --- |"]
     for where, text, names, note in found:
         code = ", ".join(f"`{name}`" for name in names) or "nothing"
-        lines.append(f"{where} | {text.replace('|', '&#124;')} | {code} | {note}")
-    table = "\n".join(f"| {line} |" for line in lines)
-    return f"## The paper's text, sentence by sentence\n\n{table}\n"
+        lines.append(f"| {where} | {text.replace('|', '&#124;')} | {code} | {note} |")
+    return "\n".join(["## The paper's text, sentence by sentence\n", *lines, ""])
 
 
 def _read(results: Path) -> list[Record]:
@@ -110,7 +110,7 @@ def _section(page: Page, name: str, said: Sequence[str], how: Iterable[str], fol
         lines.append(f"![{experiment.title}]({link}.{experiment.picture})\n")
     lines += [f"{text.strip()}\n" for text in said if text.strip()]
     grid, tried = page.experiments.get(GRID), {}
-    if grid is not None and experiment.tested and experiment.metrics[0] == "AC":
+    if grid is not None and experiment.style == "table":
         tried = by_labels(experiment, page.rows, grid, page.results.get(GRID, []))
     table = markdown(experiment, records, tried)
     if table.count("\n|") <= LARGE:
@@ -126,25 +126,27 @@ def _report(page: Page) -> str:
     """Say what was run, what reproduces and what does not, counted from the results."""
     judged, below = list(judge(page.results)), list(_rows_below(page))
     glance = [line for name in page.results if (line := _summary(page.experiments[name], page.results[name]))]
-    scores = "median difference (ours − paper) | within 0.3 | inside our spread | AC of KTRR: ours | paper"
     parts = [
         "## In five minutes",
-        "**What was run.** " + _ran(page),
-        "**What holds.** " + _agrees(judged, page),
-        "**What does not.** " + _fails(judged, len(below), page),
-        "**What to believe about KTRR.** " + " ".join([*_believed(page), page.words.get("believe", "").strip()]),
-        f"**What the paper leaves open.**\n\n{page.words['open'].strip()}",
-        f"**Try it.**\n\n{page.words['commands'].strip()}",
+        f"**What was run.** {_ran(page)}",
+        _listed("What holds", _holds(judged, page)),
+        _listed("What does not", _fails(judged, len(below), page)),
+        _listed("What to believe about KTRR", [*_believed(page), *page.words.get("believe", [])]),
+        _by_set(page),
+        f"### What the paper leaves open\n\n{page.words['open'].strip()}",
+        f"### Try it\n\n{page.words['commands'].strip()}",
     ]
     if wide := list(_searches(page)):
-        head = "where | the paper | reported: accuracy | setting | searched with labels: accuracy | setting | "
-        head += "settings tried | within a point of the best | why they differ"
+        head = "where | the paper | reported | its setting | best by labels | its setting | tried | why they differ"
         parts += ["### KTRR at its best", page.words.get("searches", "").strip(), _table(head, wide)]
     parts += [
         "### Cells run and left",
-        _table(" | cells of the whole protocol | done and kept | left | CPU minutes spent", _status(page)),
+        _table(
+            " | cells of the whole protocol | kept | left | CPU minutes | cells by commit and hash of the code",
+            _status(page),
+        ),
         "### At a glance",
-        _table(f" | compared numbers | {scores}", glance),
+        _table(" | compared numbers | median difference (ours − paper) | within 0.3 | inside our spread", glance),
         "### Every claim, judged",
         _table("where | what the paper says | by its own numbers | by ours | our figures", map(_claim, judged)),
     ]
@@ -154,117 +156,152 @@ def _report(page: Page) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _searches(page: Page) -> Iterator[tuple[object, ...]]:
-    """Yield where KTRR is below the paper: the number reported, and what a search with labels reaches."""
-    search = page.experiments.get(SEARCH)
-    places = {panel["name"]: panel["compared"] for panel in search.panels} if search else {}
-    for best, setting, n_settings, near in searched(search, page.rows, page.results.get(SEARCH, [])) if search else ():
-        table, panel, row, *x = places[best.panel]
-        key = panel, row, "AC", x[0] if x else None
-        own = next(r for r in page.results[table] if (r.panel, r.row, r.metric, r.x) == key)
-        if (own.difference or 0.0) < -BELOW:
-            planned = planning.plan(page.experiments[table], page.rows)
-            made_by = how_chosen(next(item for item in planned if (item.panel, item.row) == (panel, row)))
-            ours = f"{own.mean:.1f}", made_by, f"{best.mean:.1f}", setting, n_settings, near
-            yield best.panel, f"{own.paper:.1f}", *ours, page.words["searched"][best.panel]
-
-
-def _accuracies(page: Page) -> dict[str, pd.DataFrame]:
-    """Return the accuracies of Tables 3 to 6 by row and data set, ours (mean) and the paper's."""
-    tables = [records for name, records in page.results.items() if page.experiments[name].tested]
-    found = [r for records in tables for r in records if r.metric == "AC" and r.panel in SETS and r.mean is not None]
-    numbers = pd.DataFrame([vars(r) for r in found], columns=["panel", "row", "mean", "paper"])
-    return {side: numbers.pivot(index="row", columns="panel", values=side) for side in ("mean", "paper")}
-
-
-def _believed(page: Page) -> Iterator[str]:
-    """Say where KTRR stands among the paper's thirteen methods, and what its rivals gained."""
-    every, paper = _accuracies(page).values()
-    if not {*METHODS, *BESIDE} <= set(every.index) or len(every.columns) < len(SETS):
-        return
-    ours = every.loc[list(METHODS)]
-    ranks = ours.rank(ascending=False)
-    best = ranks.mean(axis=1).sort_values().head(4)
-    order = ", ".join(f"{row} {value:.1f}" for row, value in best.items())
-    yield f"Its places by accuracy among the paper's thirteen methods: {_by_set(ranks.loc['KTRR'], '.0f')}."
-    yield f"The best mean places: {order}."
-    gains = (ours - paper.loc[list(METHODS)]).drop("KTRR").stack()
-    yield (
-        f"With twelve settings each, its rivals are in the middle {gains.median():.1f} points above what the paper "
-        f"prints for them, and over 5 points in {(gains > 5).sum()} of {len(gains)} places; KTRR itself is "
-        f"{(every - paper).loc['KTRR'].median():.1f} above."
-    )
-    gained = {"the kernel (KTRR over TRR)": ("KTRR", "TRR"), "the truncation (TRR over LSR1)": ("TRR", "LSR1")}
-    gained |= {f"{row} (over KTRR)": (row, "KTRR") for row in BESIDE}
-    parts = [f"{what} {_by_set(every.loc[a] - every.loc[b], '+.1f')}" for what, (a, b) in gained.items()]
-    yield f"Points of accuracy that each part is worth: {'; '.join(parts)}."
-
-
-def _by_set(values: pd.Series[float], form: str) -> str:
-    return ", ".join(f"{panel} {values[panel]:{form}}" for panel in SETS)
-
-
 def _table(head: str, rows: Iterable[Sequence[object]]) -> str:
     cells = [[cell if isinstance(cell, Cell) else str(cell) for cell in row] for row in rows]
     return Table(head.split(" | "), cells).to_markdown()
 
 
+def _listed(title: str, items: Iterable[str]) -> str:
+    return "\n".join([f"**{title}.**", "", *(f"- {item}" for item in items)])
+
+
 def _ran(page: Page) -> str:
-    cells, kept, minutes = (sum(each[i] for each in page.cells.values()) for i in range(3))
+    cells, kept, minutes = (sum(getattr(each, name) for each in page.cells.values()) for name in Progress._fields[:3])
     whole = [(name, r) for name, records in page.results.items() if page.experiments[name].full for r in records]
     marked = {(name, r.panel, r.row) for name, r in whole if r.mark}
     every = {(name, r.panel, r.row) for name, r in whole if r.mean is not None}
+    smaller = f"‡: {len(marked)} of {len(every)} rows and curves have" if marked else "No row has"
     daggers = counted(sum(r.dagger for _, r in whole), "number")
     return (
-        f"{kept} of {cells} cells of the whole protocol are done and kept, {minutes / 60:.2f} CPU hours. ‡ (less than "
-        f"the paper's protocol) is on {len(marked)} of {len(every)} rows and curves, † on {daggers}."
+        f"{kept} of {cells} cells of the whole protocol, in {minutes / 60:.1f} CPU hours. {smaller} fewer runs or "
+        f"starts than the paper's. †: the paper's method differs from all rivals in {daggers}."
     )
 
 
-def _agrees(judged: Sequence[Judged], page: Page) -> str:
-    reached: list[str] = []
-    missed: list[str] = []
-    for name, records in page.results.items():
-        for r in _own_accuracies(records):
-            told = f"{page.experiments[name].paper} {r.panel} ({r.mean:.1f}, printed {r.paper:.1f})"
-            (missed if (r.difference or 0) < -BELOW else reached).append(told)
+def _holds(judged: Sequence[Judged], page: Page) -> Iterator[str]:
+    """Yield what agrees with the paper."""
+    whole = [(page.experiments[name].paper, r) for name, found in page.results.items() for r in found]
+    own = [(where, r) for where, r in whole if r.row in OWN and r.metric == "AC" and r.x is None and r.paper and r.mean]
+    missed = [f"{where} {r.panel} ({r.mean:.1f}, printed {r.paper:.1f})" for where, r in own if _is_below(r)]
+    text = f"KTRR reaches its printed accuracy, to a point, in {len(own) - len(missed)} of {counted(len(own), 'place')}"
+    yield text + f"; not in {', '.join(missed)}" * bool(missed) + "."
+    for name in ("fig4", "fig3"):
+        if places := _compared(page.results.get(name, []), CLOCKS):
+            near, inside = _agreement(places)
+            text = f"The authors' program as we reconstructed it gives {near} of the {len(places)} numbers of "
+            yield f"{text}{page.experiments[name].paper} to {NEAR:g}; {inside} lie in the range of our runs."
     held = sum(each.ours is not None and each.ours.holds for each in judged)
     unknown = sum(each.ours is None for each in judged)
-    own = [each.paper for each in judged if each.paper is not None]
-    return (
-        f"The paper's method reaches its printed accuracy, or is within a point of it, in {len(reached)} of "
-        f"{counted(len(reached) + len(missed), 'place')}: {', '.join(reached)}"
-        + (f"; not in {', '.join(missed)}. " if missed else ". ")
-        + f"Of {len(judged)} statements in the paper's text {held} hold in our runs and {unknown} cannot be judged by "
-        f"what has been run. Of the {len(own)} that its own printed numbers can judge, "
-        f"{sum(not verdict.holds for verdict in own)} fail."
-    )
+    yield f"Of {len(judged)} statements in the text {held} hold in our runs; {unknown} cannot be judged by them."
 
 
-def _own_accuracies(records: Sequence[Record]) -> list[Record]:
-    """List the accuracies of the paper's method that it prints, curves apart."""
-    return [r for r in records if r.row in OWN and r.metric == "AC" and r.x is None and r.difference is not None]
-
-
-def _fails(judged: Sequence[Judged], n_below: int, page: Page) -> str:
-    failed = [each for each in judged if each.ours is not None and not each.ours.holds]
-    best = [each.where for each in failed if "is the best in all four scores" in each.text]
-    text = f"{len(failed)} statements fail in our runs"
-    text += f", among them that KTRR is the best in {', '.join(best)}" * bool(best)
+def _fails(judged: Sequence[Judged], n_below: int, page: Page) -> Iterator[str]:
+    """Yield what does not agree."""
+    ours, paper = _accuracies(page)
     ahead = []
-    ours = _accuracies(page)["mean"]
     for panel, column in ours[ours.index.isin(METHODS)].items():
         better = column[column > column.get("KTRR", 100)].sort_values(ascending=False)
         names = ", ".join(f"{row} {value:.1f}" for row, value in better.items())
-        ahead += [f"{panel} {names} (KTRR {column['KTRR']:.1f})"] if names else []
-    text += f". Ahead of KTRR: {'; '.join(ahead)}" * bool(ahead)
-    return f"{text}. {n_below} accuracies are more than a point below the paper. Every one is listed below."
+        ahead += [f"{panel} ({names})"] if names else []
+    if ahead:
+        yield f"KTRR is printed as the best of thirteen methods on every set. Ahead of it, on {'; on '.join(ahead)}."
+    gains = (ours - paper)[ours.index.isin(RIVALS)].stack().dropna()
+    if len(gains):
+        yield (
+            f"Its rivals, with twelve settings each to choose from, are in the middle {gains.median():.1f} points "
+            f"above what is printed of them, and over 5 points in {(gains > 5).sum()} of {len(gains)} places."
+        )
+    own = [each.paper for each in judged if each.paper is not None]
+    wrong = sum(not verdict.holds for verdict in own)
+    failed = sum(each.ours is not None and not each.ours.holds for each in judged)
+    yield f"{failed} statements fail in our runs; by the printed numbers {wrong} of the {len(own)} they can judge."
+    yield f"{n_below} accuracies are more than a point below the paper; they are listed below, with what is known."
+
+
+def _believed(page: Page) -> Iterator[str]:
+    """Yield how good and how quick KTRR is among the paper's thirteen methods."""
+    ours, _ = _accuracies(page)
+    if {*METHODS} <= set(ours.index):
+        means = ours.loc[list(METHODS)].rank(ascending=False).mean(axis=1).sort_values()
+        before = ", ".join(f"{row} {value:.1f}" for row, value in means.items() if value < means["KTRR"])
+        yield (
+            f"It is accurate: its mean place is {means['KTRR']:.1f} of thirteen"
+            + f", after {before}" * bool(before)
+            + "."
+        )
+    times = [r for r in page.results.get("table7", []) if (r.row, r.metric) == ("KTRR", "t2") and r.mean is not None]
+    if times:
+        yield f"It is quick: the shortest time of the thirteen on {sum(r.best for r in times)} of {len(times)} sets."
+
+
+def _by_set(page: Page) -> str:
+    """Write where KTRR stands on each data set, and what its parts are worth."""
+    ours, paper = _accuracies(page)
+    if not {*METHODS, *BESIDE} <= set(ours.index):
+        return ""
+    places = ours.loc[list(METHODS)].rank(ascending=False).loc["KTRR"]
+    gained = {"the kernel (over TRR)": ("KTRR", "TRR"), "the truncation (TRR over LSR1)": ("TRR", "LSR1")}
+    gained |= {f"{row} (over KTRR)": (row, "KTRR") for row in BESIDE}
+    rows = [
+        (
+            *(panel, f"{ours[panel]['KTRR']:.1f}", f"{paper[panel]['KTRR']:.1f}", f"{places[panel]:.0f}"),
+            *(f"{ours[panel][a] - ours[panel][b]:+.1f}" for a, b in gained.values()),
+        )
+        for panel in SETS
+        if panel in ours
+    ]
+    return _table(" | ".join(["accuracy", "KTRR", "printed", "place of thirteen", *gained]), rows)
+
+
+def _accuracies(page: Page) -> list[pd.DataFrame]:
+    """Return the accuracies of Tables 3 to 6 by row and data set, ours and the paper's."""
+    tables = [records for name, records in page.results.items() if page.experiments[name].tested]
+    found = [r for records in tables for r in records if r.metric == "AC" and r.panel in SETS and r.mean is not None]
+    numbers = pd.DataFrame([vars(r) for r in found], columns=["panel", "row", "mean", "paper"])
+    return [numbers.pivot(index="row", columns="panel", values=side) for side in ("mean", "paper")]
+
+
+def _searches(page: Page) -> Iterator[tuple[object, ...]]:
+    """Yield where KTRR is below the paper: what is reported, what a search with labels reaches, why they differ."""
+    if SEARCH not in page.results:
+        return
+    search, found = page.experiments[SEARCH], page.results[SEARCH]
+    panels = {panel["name"]: panel for panel in search.panels}
+    for best, tried in searched(search, page.rows, found):
+        table, panel, row, *x = panels[best.panel]["compared"]
+        place = panel, row, x[0] if x else None
+        own, *cuts = [r for r in page.results[table] if (r.panel, r.row, r.x, r.metric) == (*place, "AC")]
+        if _is_below(own):
+            planned = planning.plan(page.experiments[table], page.rows)
+            item = next(item for item in planned if (item.panel, item.row, item.x) == place)
+            given = values(item)
+            why = [
+                f"in the {best.n} runs of the search the reported setting has {accuracy:.1f}"
+                for varied, accuracy in tried
+                if abs(accuracy - (own.mean or 0.0)) >= 0.1 and varied == {name: given[name] for name in varied}
+            ]
+            why += [f"with the {r.cut} it has {r.mean:.1f}" for r in cuts if r.mean is not None]
+            why += [f"the printed mean has a standard error of {own.paper_sd / 10**0.5:.1f}"] if own.paper_sd else []
+            beside = [r for r in found if (r.panel, r.metric) == (panels[best.panel].get("beside"), "AC") and r.n]
+            why += [f"on {r.panel} it has from {r.low:.1f} to {r.high:.1f}, mean {r.mean:.1f}" for r in beside]
+            varied, top = max(tried, key=lambda each: each[1])
+            missed = f"no setting reaches the paper{f' with {best.cut}' * bool(cuts)}"
+            why += [missed] * (top < (own.paper or 0.0) - BELOW)
+            ours = f"{own.mean:.1f}", told({name: given[name] for name in varied}), f"{top:.1f}", told(varied)
+            yield best.panel, f"{own.paper:.1f}", *ours, len(tried), "; ".join(why)
+
+
+def _is_below(r: Record) -> bool:
+    """Tell whether it is more than a point below the printed number."""
+    return r.difference is not None and r.difference < -BELOW
 
 
 def _status(page: Page) -> Iterator[tuple[object, ...]]:
-    for name, (cells, kept, minutes) in page.cells.items():
-        earlier = " (the numbers below are of an earlier, smaller run)" if name in page.results and not kept else ""
-        yield page.experiments[name].paper or name, cells, f"{kept}{earlier}", cells - kept, f"{minutes:.1f}"
+    for name, (n_cells, n_done, minutes, codes) in page.cells.items():
+        earlier = " (the numbers below are of an earlier, smaller run)" if name in page.results and not n_done else ""
+        made_by = "; ".join(f"{code}: {count}" for code, count in sorted(codes.items()))
+        done = f"{n_done}{earlier}", n_cells - n_done, f"{minutes:.1f}", made_by
+        yield page.experiments[name].paper or name, n_cells, *done
 
 
 def _claim(each: Judged) -> tuple[str | Cell, ...]:
@@ -272,9 +309,7 @@ def _claim(each: Judged) -> tuple[str | Cell, ...]:
         fails = verdict is not None and not verdict.holds
         return Cell("–" if verdict is None else "fails" if fails else "holds", bold=fails, mark=figures)
 
-    figures = each.ours.figures if each.ours is not None else "cannot be judged by what has been run"
-    if not each.tested:
-        figures = "no experiment of the paper or ours is about it"
+    figures = each.ours.figures if each.ours is not None else "nothing that was run can judge it"
     shown = figures if len(figures) <= LONGEST else figures[:LONGEST].rsplit(" ", 1)[0] + " …"
     own = f": {each.paper.figures[:LONGEST]}" if each.paper is not None and not each.paper.holds else ""
     return each.where, each.text, word(each.paper, own), word(each.ours), shown
@@ -287,15 +322,10 @@ def _rows_below(page: Page) -> Iterator[tuple[str, ...]]:
     """
     reasons = page.words["reasons"]
     for name, records in page.results.items():
-        for r in [] if is_curve(records) else _below_paper(records):
+        for r in [r for r in records if r.metric == "AC" and r.x is None and _is_below(r)]:
             known = (reasons.get(key) for key in (f"{name}, {r.panel}, {r.row}", r.row, name))
             reason = next(filter(None, known), reasons["any"])
             yield f"{page.experiments[name].paper}, {r.panel}", r.row, f"{r.mean:.1f}", f"{r.paper:.1f}", reason
-
-
-def _below_paper(records: Sequence[Record]) -> list[Record]:
-    """List accuracies that are more than a sample below the printed ones."""
-    return [r for r in records if r.metric == "AC" and r.difference is not None and r.difference < -BELOW]
 
 
 def _summary(experiment: Experiment, records: Sequence[Record]) -> tuple[object, ...]:
@@ -304,10 +334,7 @@ def _summary(experiment: Experiment, records: Sequence[Record]) -> tuple[object,
     if not places or experiment.printed != "paper":
         return ()
     differences = sorted(found[0].difference or 0.0 for found in places)
-    own = _own_accuracies(records)
-    ours, paper = (" / ".join(f"{getattr(r, side):.1f}" for r in own) for side in ("mean", "paper"))
-    middle = f"{differences[len(differences) // 2]:+.1f}"
-    return experiment.paper, len(places), middle, *_agreement(places), ours, paper
+    return experiment.paper, len(places), f"{differences[len(differences) // 2]:+.1f}", *_agreement(places)
 
 
 def _compared(records: Sequence[Record], skip: Sequence[str]) -> list[list[Record]]:
@@ -331,19 +358,10 @@ def _agreement(places: Sequence[Sequence[Record]]) -> tuple[int, int]:
 # ------------------------------------------------------------------ sentences about one experiment
 
 
-def findings(experiment: Experiment, records: Sequence[Record]) -> list[str]:
-    """Say what the records of an experiment show; nothing where nothing can be compared."""
-    if is_curve(records):
-        return list(_about_curves(records))
-    if experiment.printed != "paper":
-        return list(_about_published(records))
-    return list(_about_times(records))
-
-
 def _about_published(records: Sequence[Record]) -> Iterator[str]:
     """Say how many of the figures that authors published are reached, and name the others."""
     both = [r for r in records if r.metric == "AC" and r.difference is not None]
-    short = [f"{r.row} on {r.panel} ({r.mean:.1f}, published {r.paper:.1f})" for r in _below_paper(both)]
+    short = [f"{r.row} on {r.panel} ({r.mean:.1f}, published {r.paper:.1f})" for r in both if _is_below(r)]
     if both:
         text = f"Of {counted(len(both), 'published figure')} {len(both) - len(short)} are reached, to a point, "
         yield text + "some with settings picked for it (see above)" + f"; not {', '.join(short)}" * bool(short) + "."
@@ -357,7 +375,7 @@ def _about_curves(records: Sequence[Record]) -> Iterator[str]:
             first = [found[0] for found in places]
             near, inside = _agreement(places)
             far = max(first, key=lambda r: abs(r.difference or 0))
-            below = sum((r.difference or 0) < -BELOW for r in first)
+            below = sum(map(_is_below, first))
             yield (
                 f"{panel}: of {counted(len(first), 'number')} {near} are within {NEAR:g} of the paper, {inside} in the "
                 f"range of our runs, {below} more than a point below it. Farthest: {far.row} at {far.x:g}, "
@@ -366,7 +384,7 @@ def _about_curves(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _about_times(records: Sequence[Record]) -> Iterator[str]:
-    """Say how many times faster than printed, and the outcome of the paper's test of KTRR against TRR."""
+    """Say how many times faster than printed."""
     for metric in ("t1", "t2"):
         both = [r for r in records if r.metric == metric and r.mean and r.paper]
         if both:
@@ -374,6 +392,3 @@ def _about_times(records: Sequence[Record]) -> Iterator[str]:
             slower = [f"{r.row} on {r.panel}" for r in both if (r.paper or 0) < (r.mean or 0)]
             text = f"{metric}: the paper's seconds are {gains[0]:.2g} to {gains[-1]:.4g} times ours"
             yield text + f"; ours are longer for {', '.join(slower)}" * bool(slower) + "."
-    tests = ", ".join(f"{r.panel} {r.metric} {r.p:.2g}" for r in records if r.row == "TRR" and r.p is not None)
-    if tests:
-        yield f"KTRR against TRR by the rank-sum test, p: {tests}."

@@ -6,13 +6,11 @@ chosen from grids in ``chosen.toml``, and the paper's numbers in ``paper/*.csv``
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import inspect
 import itertools
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +24,13 @@ GRID = "grid"
 SEARCH = "best"
 """The experiment that searches wide grids with the labels that score."""
 CHOSEN = "chosen.toml"
-QUICK, OWN = "-quick", "-own"
-"""Endings of names: small versions, and those with a class of the user, never replace the real thing."""
+QUICK = "-quick"
+"""Ending of the names of small versions, which never replace the real thing."""
 
 ORDER = "fig1 fig2 table2 fig3 fig4 fig5 table3 table4 table5 table6 fig6 fig7 fig8 table7 fig9 table8 best rivals"
 """The experiments in the order of the paper's pages."""
 DRAWN = {"per_class": "draw", "corruption": "noise_seed", "persons": "group"}
 """Descriptions of points that leave something open, and the name of what settles it."""
-
-PICTURES = ("toy", "matrices", "samples")
-"""Styles of figures that show parts of results that are not kept."""
 
 Rows = Mapping[str, Mapping[str, Any]]
 
@@ -56,9 +51,7 @@ class Experiment:
     tested: list[str] = field(default_factory=list)  # metrics in which the paper tests its method against the rivals
     minutes: float = 1.0  # of CPU time, measured
     note: str = ""
-    best: str = "max"
     printed: str = "paper"  # heads the column of numbers that are compared with
-    options: str = ""  # of the command that makes it
 
     @property
     def heading(self) -> str:
@@ -68,12 +61,12 @@ class Experiment:
     @property
     def picture(self) -> str:
         """The format of its figure: images stay images, the rest are vectors."""
-        return "png" if self.style in PICTURES[1:] else "svg"
+        return "png" if self.style in ("matrices", "samples") else "svg"
 
     @property
     def origin(self) -> str:
         """The command and version that make it."""
-        command = f"python -m reproduction {self.asked}{self.options}"
+        command = f"python -m reproduction {self.asked}{' --quick' * (self.name != self.asked)}"
         return f"Made by `{command}`, subspaces {__version__}, code {CODE}."
 
 
@@ -114,9 +107,7 @@ def load_experiment(name: str, home: Path = HERE, *, quick: bool = False) -> Exp
     """Read an experiment from its file."""
     document = tomllib.loads((home / "experiments" / f"{name}.toml").read_text(encoding="utf-8"))
     small = document.pop("quick", {})
-    if quick:
-        return Experiment(name + QUICK, name, **_shrunk(document, small), options=" --quick")
-    return Experiment(name, name, **document)
+    return Experiment(name + QUICK, name, **_shrunk(document, small)) if quick else Experiment(name, name, **document)
 
 
 def load_parameters(home: Path = HERE, chosen: Path | None = None) -> dict[str, dict[str, Any]]:
@@ -188,7 +179,6 @@ def _row(experiment: Experiment, panel: Mapping[str, Any], name: str, rows: Rows
             "parameters": {**settled, **panel.get("set", {}), **setting},
             "version": __version__,
             "code": CODE,
-            **{key: row[key] for key in ("source",) if key in row},
         }
         seeded = next((key for part, key in DRAWN.items() if part in points), None)
         n_draws, first = (protocol.get("draws", 1), protocol.get("first_draw", 0)) if seeded else (1, 0)
@@ -257,34 +247,7 @@ def grid(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield dict(zip(block, values, strict=True))
 
 
-# ------------------------------------------------------------------ a class of the user
-
-
 def load_method(name: str) -> Any:
-    """Return the class of a method: of the registry, or from ``module:Class``."""
+    """Return the class of a method: of the registry, or of one's own from ``module:Class``."""
     module, colon, attribute = name.partition(":")
-    if not colon:
-        return registry.load(name)
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"'{name}' cannot be loaded ({error}); give module:Class as Python finds it here") from error
-    if not callable(getattr(found, "fit_predict", None)) or not isinstance(found, type):
-        raise ValueError(f"'{name}' must be a class with fit_predict; derive it from subspaces.SubspaceClusterer")
-    return found
-
-
-def with_classes(experiment: Experiment, rows: Rows, classes: Sequence[str]) -> tuple[Experiment, Rows]:
-    """Add a row for each class before all others; the text of its file is part of it: a changed class is run anew."""
-    protocols = [experiment.protocol, *(panel["protocol"] for panel in experiment.panels if "protocol" in panel)]
-    if experiment.style != "table" or any(len(protocol["cuts"]) != 1 for protocol in protocols):
-        raise ValueError(f"'{experiment.name}' takes no further row; name a table of one cut, such as digits or table3")
-    added = {}
-    for name in classes:
-        cls = load_method(name)
-        source = hashlib.sha256(Path(inspect.getfile(cls)).read_bytes()).hexdigest()[:16]
-        added[name] = {"label": cls.__name__, "method": name, "kind": "fit", "restarted": False, "source": source}
-    panels = [{**panel, "rows": [*added, *panel["rows"]]} for panel in experiment.panels]
-    options = experiment.options + "".join(f" --with {name}" for name in added)
-    name = experiment.asked + OWN + QUICK * experiment.name.endswith(QUICK)
-    return replace(experiment, name=name, panels=panels, options=options), {**rows, **added}
+    return getattr(importlib.import_module(module), attribute) if colon else registry.load(name)

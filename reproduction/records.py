@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from reproduction.cells import Outcome, Result
 from reproduction.plan import DRAWN, HERE, Experiment, Planned, names_of, read_chosen
@@ -101,7 +101,7 @@ def make_records(
                 records.append(record)
                 samples[id(record)] = values if metric in CLOCKS else [values[i] for i in fresh if i < len(values)]
                 record.distinct = len(samples[id(record)])
-    _mark_best(records, experiment.best)
+    _mark_best(records)
     _test(records, samples, experiment.tested)
     _fill_ratios(records)
     return records
@@ -145,15 +145,14 @@ def _fill_ratios(records: Sequence[Record]) -> None:
             record.difference = None if ours is None or paper is None else ours - paper
 
 
-def _mark_best(records: Sequence[Record], best: str) -> None:
+def _mark_best(records: Sequence[Record]) -> None:
     groups: dict[Any, list[Record]] = {}
     for record in records:
         if record.mean is not None:
             cut = None if record.x is None else record.cut  # rows of a table have one cut each, whatever its name
             groups.setdefault((record.panel, record.x, cut, record.metric), []).append(record)
     for group in groups.values():
-        least = best == "min" or group[0].metric in CLOCKS
-        wanted = (min if least else max)(record.mean for record in group if record.mean is not None)
+        wanted = (min if group[0].metric in CLOCKS else max)(record.mean for record in group if record.mean is not None)
         for record in group:
             record.best = len(group) > 1 and record.mean == wanted
 
@@ -181,48 +180,33 @@ def read_paper(
 ) -> dict[tuple[str, str, float | None, str], tuple[float | None, float | None]]:
     """Read the published numbers of an experiment by panel, row, x and metric; empty if there is no file."""
     path = home / "paper" / f"{name}.csv"
-    lines = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8") if path.exists() else ""))
-    return {
-        (line["panel"], line["row"], _number(line["x"]), line["metric"]): (_number(line["mean"]), _number(line["sd"]))
-        for line in lines
-    }
+    lines = _lines(path.read_text(encoding="utf-8"), "x mean sd") if path.exists() else []
+    return {(line["panel"], line["row"], line["x"], line["metric"]): (line["mean"], line["sd"]) for line in lines}
 
 
 def to_csv(records: Sequence[Record]) -> str:
     """Write records as CSV, numbers with six digits."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [item.name for item in fields(Record)], lineterminator="\n")
-    writer.writeheader()
-    for record in records:
-        writer.writerow({name: _text(value) for name, value in asdict(record).items()})
-    return text.getvalue()
+    return pd.DataFrame([asdict(record) for record in records]).to_csv(index=False, float_format="%.6g")
 
 
 def from_csv(text: str) -> list[Record]:
     """Read records from the text of `to_csv`."""
-    read: dict[str, Any] = {"float | None": _number, "int": int, "bool": "True".__eq__, "str": str}
-    kinds = {item.name: read[str(item.type)] for item in fields(Record)}
-    return [
-        Record(**{name: kinds[name](value) for name, value in line.items()})
-        for line in csv.DictReader(io.StringIO(text))
-    ]
+    numbers = [item.name for item in fields(Record) if item.type == "float | None"]
+    return [Record(**line) for line in _lines(text, " ".join(numbers))]
 
 
-def _text(value: Any) -> Any:
-    if isinstance(value, float):
-        return f"{value:.10g}" if value == int(value) else f"{value:.6g}"
-    return "" if value is None else value
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None
+def _lines(text: str, numbers: str) -> list[dict[str, Any]]:
+    """Read a CSV file; None for the numbers that are not there."""
+    strings = dict.fromkeys(("panel", "row", "cut", "mark", "setting"), str)
+    missing = {name: [""] for name in numbers.split()}
+    table = pd.read_csv(io.StringIO(text), dtype=strings, keep_default_na=False, na_values=missing)
+    return table.astype(object).where(table.notna(), None).to_dict("records")
 
 
 # ------------------------------------------------------------------ settings chosen from a grid
 
 _HEAD = """\
 # Written by `python -m reproduction grid`: the best setting of each row's grid for each data set, and how it was found.
-# tried = 0: an earlier choice by hand and labels, kept until the grid of that row on that data is whole.
 """
 
 
@@ -249,11 +233,8 @@ def choose(planned: Sequence[Planned], records: Sequence[Record]) -> dict[str, d
 
 
 def write_chosen(path: Path, earlier: Path, planned: Sequence[Planned], records: Sequence[Record]) -> None:
-    """Keep what was chosen; rows and data whose grid is not whole keep the setting of an earlier file."""
-    kept = {
-        row: {data: {"tried": 0, "setting": each["setting"]} for data, each in by_data.items()}
-        for row, by_data in read_chosen(earlier).items()
-    }
+    """Keep what was chosen; rows and data whose grid is not whole keep what an earlier file says."""
+    kept = read_chosen(earlier)
     for row, by_data in choose(planned, records).items():
         kept[row] = {**kept.get(row, {}), **by_data}
     lines = [_HEAD]

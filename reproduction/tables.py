@@ -42,8 +42,8 @@ def _by_metric(
         for line, (_, of_row) in zip(lines, _rows(records), strict=True):
             record = next((r for r in of_row if r.metric == metric), None)
             line += [_number(record), *(write(record) for write in beside)]
-        if metric == "AC" and tried:
-            header += ["best of its grid", "median"]
+        if metric == "AC" and tried.keys() & {(record.panel, record.row) for record in records}:
+            header += ["best by labels", "median of its grid"]
             for line, (_, of_row) in zip(lines, _rows(records), strict=True):
                 line += tried.get((of_row[0].panel, of_row[0].row), ("", ""))
     return [header, *lines]

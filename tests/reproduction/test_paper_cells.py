@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from reproduction import cells, compute, plan, records
-from reproduction.__main__ import main
-from reproduction.run import Settings, adapted
+from reproduction.run import Settings
 from subspaces import KTRR, registry
 from subspaces.datasets import make_motions
 from subspaces.datasets.loaders import NAMED
@@ -66,8 +65,8 @@ def test_a_grid_into_a_folder_chooses_for_that_folder_alone(tmp_path):
     earlier.write_text('[ktrr.usps]\ntried = 12\nsetting = { graph = "column", reg = 0.25, affine = false }\n')
     records.write_chosen(tmp_path / plan.CHOSEN, earlier, [], [])  # a grid that is not whole
     setting = {"graph": "column", "reg": 0.25, "affine": False}
-    assert plan.read_chosen(tmp_path / plan.CHOSEN) == {"ktrr": {"usps": {"tried": 0, "setting": setting}}}
-    assert adapted("table5", Settings(tmp_path))[1]["ktrr"]["chosen"]["usps"] == setting
+    assert plan.read_chosen(tmp_path / plan.CHOSEN) == {"ktrr": {"usps": {"tried": 12, "setting": setting}}}
+    assert plan.load_parameters(chosen=Settings(tmp_path).chosen)["ktrr"]["chosen"]["usps"] == setting
     assert ROWS["ktrr"]["chosen"]["usps"] != setting
 
 
@@ -122,9 +121,8 @@ def test_a_changed_input_is_another_cell_and_a_damaged_line_is_not_believed(tmp_
     assert cells.digest(dict(reversed(base.items()))) == cells.digest(base)
     path, result = tmp_path / "runs.jsonl", {"scores": {"cut": {"AC": [1.5]}}}
     cells.add_run(path, "a", result)
-    cells.add_run(path, "b", {**result, "X": [1]})  # what is for pictures is not kept
-    assert cells.read_runs(path) == {"a": result}
-    assert cells.read_runs(path, whole=False) == {"a": result, "b": result}
+    cells.add_run(path, "b", {**result, "X": [1], "chosen": []})
+    assert cells.read_runs(path) == {"a": result, "b": {**result, "X": [1]}}
     whole = path.read_bytes()
     for damaged in (whole.replace(b"1.5", b"9.5"), b"null\n[]\n\xff\n" + b"[" * 100_000):
         path.write_bytes(damaged)
@@ -141,6 +139,18 @@ def test_a_cell_is_the_fit_it_describes():
     assert result["scores"]["cut"]["AC"] == pytest.approx(expected, abs=1e-4)
     assert 0 <= result["t1"] <= result["t2"]
     assert (result["n"], result["classes"]) == (300, 3)
+
+
+def test_a_class_of_ones_own_is_a_method_and_its_file_is_code(tmp_path, monkeypatch):
+    module, codes = tmp_path / "own_module.py", []
+    monkeypatch.syspath_prepend(tmp_path)
+    for line in ("", "# another line\n"):
+        module.write_text("from subspaces import KTRR\n\n\nclass Own(KTRR):\n    pass\n" + line)
+        compute.code_of.cache_clear()
+        result = compute.compute(a_cell("fit", "own_module:Own", reg=0.01))
+        codes.append(result["made_by"])
+        assert result["scores"]["cut"]["AC"] == compute.compute(a_cell("fit", "ktrr", reg=0.01))["scores"]["cut"]["AC"]
+    assert codes[0] != codes[1]
 
 
 def test_cells_that_are_fitted_anew_for_every_seed():
@@ -237,66 +247,3 @@ def test_a_killed_worker_is_reported_and_the_others_go_on(tmp_path, monkeypatch)
     outcome = cells.run_cells([killed, good], tmp_path / "runs.jsonl", jobs=2)
     assert outcome.result(good) is not None
     assert "its worker was killed, perhaps for lack of memory" in outcome.errors[cells.digest(killed)]
-
-
-# ---------------------------------------------------------------- a class of the user
-
-CODE = """
-import numpy as np
-class Halves:
-    def __init__(self, n_clusters=2): self.n_clusters = n_clusters
-    def fit_predict(self, X): return np.arange(len(X)) * self.n_clusters // len(X)
-class Plain:
-    def __init__(self, **keywords): self.keywords = keywords
-    def fit_predict(self, X): return np.zeros(len(X), int)
-class Nothing: pass
-number = 3
-"""
-SMALL = """
-title = "Small"
-paper = "Table 3"
-style = "table"
-metrics = ["AC"]
-panels = [{ name = "ExYaleB", data = { name = "curves" }, rows = ["constant"] }]
-protocol = { cuts = [{ name = "k-means", restarts = 3, runs = 2 }] }
-"""
-
-
-@pytest.fixture
-def own(tmp_path, monkeypatch):
-    (tmp_path / "my_own_module.py").write_text(CODE)
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments" / "small.toml").write_text(SMALL)
-    (tmp_path / "parameters.toml").write_text("[constant]\nlabel = 'constant label'\nmethod = 'constant'\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "my_own_module", raising=False)
-    yield tmp_path
-    sys.modules.pop("my_own_module", None)
-
-
-def test_a_class_of_the_user_is_one_more_row(own, capsys):
-    command = ["small", "--with", "my_own_module:Halves", "--home", str(own), "-o", str(own / "out")]
-    assert main(command) == 0
-    assert "small-own: 2 cells computed" in capsys.readouterr().out
-    text = (own / "out" / "small-own.md").read_text(encoding="utf-8")
-    assert "Made by `python -m reproduction small --with my_own_module:Halves`" in text
-    assert "| Halves | **100.00 ± 0.00** |" in text  # the points come class by class
-    module = own / "my_own_module.py"
-    module.write_text(module.read_text() + "# another line\n")
-    assert main(command) == 0
-    assert "1 cell computed, 1 kept" in capsys.readouterr().out
-
-
-def test_a_class_gets_what_it_can_take(own):
-    make = {"n_clusters": 4, "seed": 9}
-    assert compute.make_model("my_own_module:Halves", {}, **make).n_clusters == 4
-    assert compute.make_model("my_own_module:Plain", {}, **make).keywords == {"n_clusters": 4, "random_state": 9}
-
-
-def test_classes_that_are_refused(own, capsys):
-    words = {"Nothing": "must be a class with fit_predict", "number": "must be a class", "Gone": "cannot be loaded"}
-    for name, said in words.items():
-        assert main(["--with", f"my_own_module:{name}", "-o", str(own / "out")]) == 1
-        assert said in capsys.readouterr().err
-    with pytest.raises(ValueError, match="'fig4' takes no further row"):
-        adapted("fig4", Settings(own, classes=("my_own_module:Halves",)))
