@@ -16,6 +16,7 @@ from subspaces.graphs.rules import truncate_symmetric
 from subspaces.kernels import Kernel
 from subspaces.representation import ridge_search, two_scale
 from subspaces.representation.coefficients import Coefficients
+from subspaces.representation.nystrom import N_LANDMARKS
 from subspaces.representation.ridge import (
     ridge,
     ridge_at,
@@ -55,7 +56,7 @@ def ridge_plan(
         kernel = kernel.scaled(scaling.exponent).fit(points)
     chosen, reason = choose_solver(solver, kernel, shape)
     if chosen == "two_scale":
-        _require_two_scale(plan, n_nonzero)
+        _require_two_scale(plan, n_nonzero, affine)
     elif chosen == "low_rank":
         _require_features(plan, kernel, n_nonzero, affine)
     else:
@@ -204,13 +205,14 @@ def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None, affine:
     )
 
 
-def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
+def _require_two_scale(plan: Plan, n_nonzero: int | None, affine: bool) -> None:
     """Refuse what is linear in n and still does not fit: candidates, and features of some points at a time."""
     shape, size = plan.shape, DOUBLE
     width = min(N_COMPONENTS, shape.m) if shape.is_sparse else shape.m
     directions = 3 * 8 * shape.m * (N_COMPONENTS + OVERSAMPLING) if shape.is_sparse else 0
     found = 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
-    at_a_time = min(shape.n, two_scale.AROUND) * (width + two_scale.LEADING * 3 // 2) * size
+    r = N_LANDMARKS if affine else two_scale.LEADING
+    at_a_time = min(shape.n, two_scale.AROUND) * (width + r * 3 // 2) * size
     memory.require(
         shape.n * (width * shape.is_sparse * size + found) + at_a_time + directions + _WORK + plan.input_bytes,
         f"the two-scale graph of {shape.n} points",

@@ -53,8 +53,7 @@ class GlobalPart:
 
     def leading(self, k: int) -> GlobalPart:
         """Return the part of the k leading directions."""
-        whitening, spectrum, mean = self.whitening[:, -k:], self.spectrum[-k:], self.mean[-k:]
-        return replace(self, whitening=whitening, spectrum=spectrum, mean=mean)
+        return replace(self, whitening=self.whitening[:, -k:], spectrum=self.spectrum[-k:])
 
     def rows(self, X: Array) -> Array:
         """Return rows of H, not centred, for any samples."""

@@ -72,7 +72,8 @@ class Prepared:
     @classmethod
     def of(cls, points: Array, cells: Cells, model: GlobalPart, n_candidates: int) -> Prepared:
         """Compute the rows of H of samples given in the order of the cells, in double precision."""
-        model = model.leading(LEADING)
+        if not model.affine:  # the mean lies in the other directions, too
+            model = model.leading(LEADING)
         features = np.empty((len(points), len(model.spectrum)))
         single = np.empty(features.shape, dtype=np.float32)
 
@@ -268,8 +269,10 @@ def cell_scores(prepared: Prepared) -> Scores:
 
 
 def _weights(prepared: Prepared) -> Array:
-    """Return spectrum − λ: Z Zᵀ minus λ H Hᵀ."""
-    return np.maximum(prepared.model.spectrum - prepared.model.penalty, 0)
+    """Return spectrum − λ of the leading directions: Z Zᵀ minus λ H Hᵀ."""
+    weights = np.maximum(prepared.model.spectrum - prepared.model.penalty, 0)
+    weights[:-LEADING] = 0
+    return weights
 
 
 def small_grams(groups: Array, kernel: Kernel) -> Array:
