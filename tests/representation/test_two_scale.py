@@ -19,13 +19,7 @@ from subspaces.representation import two_scale as two_scale_module
 from subspaces.representation.nystrom import fit_global_part
 from subspaces.representation.ridge import ridge, ridge_low_rank
 from subspaces.representation.ridge_search import ridge_search
-from subspaces.representation.two_scale import (
-    Prepared,
-    cell_scores,
-    pair_scores,
-    rows_of_coefficients,
-    two_scale,
-)
+from subspaces.representation.two_scale import Prepared, cell_scores, pair_scores, rows_of_coefficients, two_scale
 from subspaces.spectral.coarse import coarse_embedding, contract, smooth_labels
 from subspaces.utils import cells as cells_module
 from subspaces.utils.cells import build_cells

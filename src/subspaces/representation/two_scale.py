@@ -28,15 +28,7 @@ from subspaces.kernels import Kernel
 from subspaces.representation.coefficients import Coefficients, from_sparse
 from subspaces.representation.nystrom import N_LANDMARKS, ROWS, GlobalPart, fit_global_part
 from subspaces.utils.blocks import map_blocks, row_blocks
-from subspaces.utils.cells import (
-    Cells,
-    CellTable,
-    Pairs,
-    Scores,
-    build_cells,
-    search,
-    stacked,
-)
+from subspaces.utils.cells import Cells, CellTable, Pairs, Scores, build_cells, search, stacked
 from subspaces.utils.decompositions import solve_systems
 from subspaces.utils.process import one_thread
 from subspaces.utils.progress import phase
