@@ -112,7 +112,7 @@ def table() -> Iterator[Row]:
     def fit(n: int, solver: str = "auto") -> Callable[[], Any]:
         return lambda: KTRR(10, solver=solver, assign_labels="modularity").fit(X[:n])
 
-    for n in (3000, 10_000):
+    for n in (3000, 3380, 10_000):
         yield from rows_of("the same in two scales", {f"KTRR, {n:,} × 50": fit(n)}, fit(n, "two_scale"))
     A = np.asfortranarray(wide @ wide.T / 1024 + np.eye(len(wide)))
     steps = {"KTRR, dense, 5,000 × 1,024": lambda: KTRR(10).fit(wide)}

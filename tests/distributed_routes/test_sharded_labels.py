@@ -94,7 +94,7 @@ def test_few_different_points_are_still_many(rng, monkeypatch):
     """The route follows from the number of points: of many copies, too, no process holds all."""
     X = rng.normal(size=(50, 5))[rng.integers(0, 50, 1000)]
     monkeypatch.setattr(_sample, "SAMPLE", 100)
-    monkeypatch.setattr(ridge, "DENSE_SIZE", 60)
+    monkeypatch.setattr(ridge, "PATIENCE", 0)
     estimator = KTRR(n_clusters=3, assign_labels="modularity")
     monkeypatch.setattr(Source, "whole", lambda *_: pytest.fail("all points were read into one array"))
     fit_predict(estimator, X, client="here")

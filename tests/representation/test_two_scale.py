@@ -19,13 +19,7 @@ from subspaces.representation import two_scale as two_scale_module
 from subspaces.representation.nystrom import fit_global_part
 from subspaces.representation.ridge import ridge, ridge_low_rank
 from subspaces.representation.ridge_search import ridge_search
-from subspaces.representation.two_scale import (
-    Prepared,
-    cell_scores,
-    pair_scores,
-    rows_of_coefficients,
-    two_scale,
-)
+from subspaces.representation.two_scale import Prepared, cell_scores, pair_scores, rows_of_coefficients, two_scale
 from subspaces.spectral.coarse import coarse_embedding, contract, smooth_labels
 from subspaces.utils import cells as cells_module
 from subspaces.utils.cells import build_cells
@@ -67,7 +61,7 @@ def test_exact_if_landmarks_carry_everything(name, seed):
     assert ((C != 0).sum(axis=0) == 7).all()
 
 
-@pytest.mark.parametrize(("reg", "least"), [(1.0, 0.88), (10.0, 0.95)])
+@pytest.mark.parametrize(("reg", "least"), [(0.1, 0.92), (1.0, 0.94), (10.0, 0.95)])
 def test_finds_the_dense_neighbours_of_digits(reg, least):
     X = load_digits().data / 16
     kernel = as_kernel("rbf").fit(X)
@@ -221,15 +215,20 @@ def test_auto_takes_the_route_that_fits_and_says_why(seed, monkeypatch):
     X = np.random.default_rng(seed).standard_normal((120, 3))
     assert KTRR(2).fit(X).solver_ == "dense"
     assert TRR(2).fit(X).solver_ == "low_rank"
-    monkeypatch.setattr(ridge_estimator, "DENSE_SIZE", 100)
-    model = KTRR(2).fit(X)
-    assert model.solver_ == "two_scale"
-    assert "more than 100" in model.solver_reason_
-    monkeypatch.setattr(ridge_estimator, "DENSE_SIZE", 10_000)
     monkeypatch.setattr(ridge_estimator.memory, "available_bytes", lambda: 14 * 2**20)
     model = KTRR(2).fit(np.random.default_rng(seed).standard_normal((1800, 3)))  # half of K takes 13 MB
     assert model.solver_ == "two_scale"
     assert "free" in model.solver_reason_
+
+
+@pytest.mark.parametrize(("m", "n_dense", "n_two_scales"), [(50, 3300, 3500), (1000, 7200, 7700)])
+def test_auto_takes_two_scales_where_an_inverse_takes_longer(m, n_dense, n_two_scales):
+    X = np.broadcast_to(np.zeros(m), (n_two_scales, m))  # a plan looks at the shape alone
+    assert KTRR(2).plan(X[:n_dense]).solver == "dense"
+    plan = KTRR(2).plan(X)
+    assert plan.solver == "two_scale"
+    assert "1.6 times as long" in plan.solver_reason
+    assert KTRR(2).plan(sparse.csr_array((n_two_scales, m))).solver == "dense"  # two scales would see components
 
 
 @pytest.mark.parametrize("assign_labels", ["kmeans", "modularity"])

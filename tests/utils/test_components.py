@@ -74,7 +74,7 @@ def test_sparse_samples_of_few_features_are_as_dense_ones(assign_labels):
 
 def test_route_of_many_sparse_points(topics, monkeypatch):
     X, y = topics
-    monkeypatch.setattr(ridge_estimator, "DENSE_SIZE", 900)
+    monkeypatch.setattr(ridge_estimator, "EXACT_SIZE", 900)
     model = KTRR(K, scaling="unit", assign_labels="modularity").fit(X)
     assert "leading components" in model.solver_reason_
     assert adjusted_rand_score(y, model.labels_) > 0.95
@@ -87,7 +87,7 @@ def test_route_of_many_sparse_points(topics, monkeypatch):
 
 def test_memory_stays_sparse(monkeypatch):
     """Points whose dense copy would be refused."""
-    monkeypatch.setattr(ridge_estimator, "DENSE_SIZE", 400)
+    monkeypatch.setattr(ridge_estimator, "EXACT_SIZE", 400)
     monkeypatch.setattr("subspaces.utils.memory.available_bytes", lambda: 2**29)
     X = sparse.random_array((500, 10**6), density=2e-5, rng=np.random.default_rng(0), format="csr")
     with pytest.raises(MemoryError, match="two-scale graph of 500 points"):

@@ -31,8 +31,10 @@ from subspaces.utils.namespace import Place, current_place
 from subspaces.utils.packed import LARGEST
 from subspaces.utils.types import Array, Data, Sparse
 
-DENSE_SIZE = 10_000
-"""Points up to which ``solver="auto"`` inverts the kernel matrix: above, two-scale is at least ten times faster."""
+PATIENCE = 1.5
+"""Times the seconds of two scales that ``solver="auto"`` spends on the exact inverse."""
+EXACT_SIZE = 10_000
+"""Points up to which it does so at any cost: sparse ones, of which two scales sees leading components; on a GPU."""
 COARSE_SIZE = 30_000
 """Points from which ``spectral="auto"`` embeds micro-clusters instead of points."""
 _POINTS_PER_CLUSTER = 64
@@ -54,7 +56,7 @@ def ridge_plan(
         kernel = kernel.scaled(scaling.exponent).fit(points)
     chosen, reason = choose_solver(solver, kernel, shape)
     if chosen == "two_scale":
-        _require_two_scale(plan, n_nonzero)
+        _require_two_scale(plan, n_nonzero, affine)
     elif chosen == "low_rank":
         _require_features(plan, kernel, n_nonzero, affine)
     else:
@@ -135,11 +137,23 @@ def choose_solver(solver: str, kernel: Kernel, shape: Shape) -> tuple[str, str]:
         return "low_rank", f"the kernel has an exact map of {r} features, fewer than half of {n} points"
     needed, free = int(_dense_squares(kernel, shape) * n * n * DOUBLE), memory.available_bytes()
     by = f"; sparse points by their {min(N_COMPONENTS, shape.m)} leading components" if shape.is_sparse else ""
-    if kernel.of_distances and n > DENSE_SIZE:
-        return "two_scale", f"{n} points are more than {DENSE_SIZE}, where a dense inverse takes long{by}"
+    dense, two_scales = _seconds(shape)
+    exact = shape.is_sparse or current_place() is not None
+    slow = n > EXACT_SIZE if exact else dense > PATIENCE * two_scales
+    if kernel.of_distances and slow:
+        return "two_scale", f"of {n} points a dense inverse takes about {dense / two_scales:.2g} times as long{by}"
     if kernel.of_distances and needed > free:
         return "two_scale", f"a dense inverse needs {needed / 2**30:.3g} GiB and {free / 2**30:.3g} GiB are free{by}"
     return "dense", f"the {n} × {n} kernel matrix fits"
+
+
+def _seconds(shape: Shape) -> tuple[float, float]:
+    """Estimate the seconds of a thread for the dense route and for two scales, on the machine of benchmarks/speed.py.
+
+    Only their ratio counts. n² products of n + m numbers; systems of some hundred samples each, and distances.
+    """
+    n, m, _ = shape
+    return 2e-11 * n**2 * (n + m), n * (1.2e-4 + 7e-7 * m)
 
 
 def is_coarse(spectral: str, plan: Plan, solver: str) -> bool:
@@ -191,13 +205,14 @@ def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None, affine:
     )
 
 
-def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
+def _require_two_scale(plan: Plan, n_nonzero: int | None, affine: bool) -> None:
     """Refuse what is linear in n and still does not fit: candidates, and features of some points at a time."""
     shape, size = plan.shape, DOUBLE
     width = min(N_COMPONENTS, shape.m) if shape.is_sparse else shape.m
     directions = 3 * 8 * shape.m * (N_COMPONENTS + OVERSAMPLING) if shape.is_sparse else 0
     found = 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
-    at_a_time = min(shape.n, two_scale.AROUND) * (width + N_LANDMARKS + two_scale.LEADING // 2) * size
+    r = N_LANDMARKS if affine else two_scale.LEADING
+    at_a_time = min(shape.n, two_scale.AROUND) * (width + r * 3 // 2) * size
     memory.require(
         shape.n * (width * shape.is_sparse * size + found) + at_a_time + directions + _WORK + plan.input_bytes,
         f"the two-scale graph of {shape.n} points",

@@ -5,7 +5,7 @@ Samples may be distributed over several places: landmarks come from a subset, su
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +50,10 @@ class GlobalPart:
     def affine(self) -> bool:
         """Tell whether columns of C are to sum to one."""
         return self.mean.size > 0
+
+    def leading(self, k: int) -> GlobalPart:
+        """Return the part of the k leading directions."""
+        return replace(self, whitening=self.whitening[:, -k:], spectrum=self.spectrum[-k:])
 
     def rows(self, X: Array) -> Array:
         """Return rows of H, not centred, for any samples."""
