@@ -215,7 +215,8 @@ class SubspaceClustering(GraphClusterer):
         return self
 
     def _fit(self, X: Data, chosen: Chosen | None = None, hints: Hints | None = None) -> None:
-        self.estimator_, self.selection_ = chosen or self._chosen(X, None if hints is None else hints.rows)
+        self.estimator_, selection = chosen or self._chosen(X, None if hints is None else hints.rows)
+        self.selection_ = None if selection is None else replace(selection, graph=None)
         self._hints = no_hints(X.shape[0]) if hints is None else hints
         self.known_ = self._hints.codes >= 0
         self.class_names_: dict[int, Any] = {}
@@ -227,8 +228,9 @@ class SubspaceClustering(GraphClusterer):
             self._follow(X)
         else:
             plan = self.estimator_._plan(X)
+            plan, cache = (plan, None) if selection is None else selection.reused(plan, X)
             with announced(self, len(STAGES)) as listen:
-                self._keep(run(plan, X, listen=listen), X)
+                self._keep(run(plan, X, cache=cache, listen=listen), X)
         self._settle()
         if self.selection_ is not None:
             self.timings_ = {"selection": self.selection_.seconds, **self.timings_}

@@ -25,10 +25,6 @@ LARGE = 10_000
 PLANE = 3
 """Features up to which points are shapes in the plane or in space, not subspaces of anything."""
 
-_WIDE = 256  # features from which samples are images or expression profiles: small truncations, no affine subspaces
-_NARROW = (
-    250  # features up to which affine subspaces are tried: tracks and tables; quadratic kernels see those of images
-)
 _ONE_UNIT = 0.5  # median range of a column over the largest from which all columns have one unit
 _OTHER_UNITS = 0.06  # median deviation of a column over the largest below which a few columns hide the others
 _ZEROS, _SKEW = 0.25, 2.0  # share of zeros and skewness of the rest from which non-negative numbers are counts
@@ -90,31 +86,32 @@ class Tried(NamedTuple):
 CUTS_TRIED = ("modularity", "kmeans", "agglomerative")
 
 
-def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
-    """Graphs of every kind that can see something in samples of so many features.
+_FAMILIES = {
+    "fast": (Family("rbf", 0.1, (5, 8)),),
+    "balanced": (Family("quadratic", 0.1, (5, 8)), Family("exponential", 1.0, (8,))),
+    "thorough": (
+        Family("rbf", 0.1, (3, 15)),
+        Family("rbf", 1.0, (5,)),  # KTRR with nothing set
+        Family("exponential", 1.0, (15,)),
+        Family("exponential", 10.0, (5, 8)),
+        Family("quadratic", 1.0, (3, 5, 8)),
+        Family("cubic", 0.1, (3, 5, 8)),
+        Family("linear", 0.01, (5,), affine=True),
+    ),
+}
 
-    Images and expression profiles want few coefficients per sample; tables, tracks and spectra more. In the plane, and
-    in space, there are shapes but no subspaces: powers of products and affine subspaces mean nothing, and large
-    truncations jump gaps. The Gaussian kernel comes first: ties go to it.
+
+def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
+    """Graphs of every kind: those of less effort and its own.
+
+    More settings of one kind do not make a better choice, for they confirm each other. In the plane, and in space,
+    there are shapes but no subspaces: powers of products and affine subspaces mean nothing. The Gaussian kernel comes
+    first: ties go to it.
     """
+    levels = list(_FAMILIES)
+    found = [family for level in levels[: levels.index(effort) + 1] for family in _FAMILIES[level]]
     if n_features <= PLANE:
-        found = [Family("rbf", 0.1, (5, 8))]
-        if effort != "fast":
-            found += [Family("rbf", 1.0, (5,)), Family("exponential", 1.0, (8,))]
-        if effort == "thorough":
-            found += [Family("rbf", 0.01, (5, 8)), Family("exponential", 10.0, (8,))]
-        return (*found, Family(NEIGHBORS, 0.0, (10,)))
-    wide, small = n_features >= _WIDE, (5, 8)
-    if effort == "fast":
-        return Family("rbf", 0.1, (5, 8, 15)), Family(NEIGHBORS, 0.0, (10,))
-    found = [Family("rbf", 0.1, (3, 5, 8) if wide else (5, 8, 15, 30)), Family("quadratic", 0.1, small)]
-    found.append(Family("exponential", 1.0, (3, 8) if wide else (8, 15, 30)))
-    found.append(Family("rbf", 1.0, (5,)))  # KTRR with nothing set
-    if not wide:
-        found.append(Family("linear", 0.01, (5,), affine=True))
-    if effort == "thorough":
-        found += [Family("rbf", 1.0, (3, 15)), Family("rbf", 0.01, (3, *small)), Family("exponential", 10.0, small)]
-        found += [Family("cubic", 0.1, (3, *small)), Family("quadratic", 1.0, (3, *small))]
+        found = [family for family in found if family.kernel in ("rbf", "exponential")]
     return (*found, Family(NEIGHBORS, 0.0, (10,)))
 
 
@@ -157,7 +154,6 @@ def tried_on(
     n_components : how many stand for sparse samples
     """
     n, kernel = X.shape[0], given["kernel"]
-    width = _WIDE if is_precomputed(kernel) else min(X.shape[1], n_components or X.shape[1])
     if n_clusters is not None and _are_trajectories(X, given, n_samples or n):
         own = [Setting(None, f.kernel, f.reg, f.n_nonzeros[0], *f[3:]) for f in families_of_tracks(n, effort)]
         return Tried(tuple(own), ("kmeans",), kind_reason=_TRAJECTORIES)
@@ -172,8 +168,10 @@ def tried_on(
     few = max(2, n // 4)  # more coefficients than a quarter of the samples join everything to everything
     settings: dict[Setting, None] = {}
     for scaling in scalings:
-        for family in families_tried(width, effort):
+        for family in families_tried(X.shape[1], effort):
             if family.kernel == NEIGHBORS and not (neighbors and _is_auto(kernel)):
+                continue
+            if effort != "thorough" and len(scalings) > 1 and not _suits(family.kernel, scaling, scalings):
                 continue
             for size in family.n_nonzeros:
                 setting = Setting(scaling, family.kernel, family.reg, min(size, few, n - 1), family.affine)
@@ -182,6 +180,16 @@ def tried_on(
                     settings[chosen] = None
     cuts = CUTS_TRIED if given["assign_labels"] == AUTO else (given["assign_labels"],)
     return Tried(tuple(settings), cuts, reason)
+
+
+def _suits(kernel: str, scaling: str | None, scalings: tuple[str | None, ...]) -> bool:
+    """Return whether no other of the scalings suits this kernel better.
+
+    The quadratic kernel sees directions best, powers of cosines; the exponential one distances, which unit rows change.
+    """
+    if "unit" not in scalings or kernel not in ("quadratic", "exponential"):
+        return True
+    return (kernel == "quadratic") == (scaling == "unit")
 
 
 def _are_trajectories(X: Data, given: Mapping[str, Any], n_samples: int) -> bool:

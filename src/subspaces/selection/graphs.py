@@ -62,13 +62,13 @@ class Candidate:
         shares = sizes[sizes > 0] / sizes.sum()
         return float(np.exp(-(shares * np.log(shares)).sum()))
 
-    def alone(self) -> Candidate:
-        """Return the same without kernel matrices and what else only other graphs would need."""
-        cache = Cache(kernel=0, coefficients=0, embedding=0, cut=0)
-        for stage in ("graph", "reserve"):
-            if (found := self.cache.find(self.plan.key(stage))) is not None:
-                cache.put(self.plan.key(stage), found)
-        return replace(self, cache=cache)
+    def alone(self, plan: Plan | None = None) -> Candidate:
+        """Return the same without kernel matrices and what else only other graphs, or another `plan`, would need."""
+        plan, cache = plan or self.plan, Cache(kernel=0, coefficients=0)
+        for stage in ("graph", "reserve", "embedding", "cut"):
+            if (found := self.cache.find(plan.key(stage))) is not None:
+                cache.put(plan.key(stage), found)
+        return replace(self, plan=plan, cache=cache)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator
     """Yield the graphs of the settings with one kernel; none where it has no finite values on these samples."""
     n_inverses = len({(setting.reg, setting.affine) for setting in settings})
     shared = int(any(setting.graph for setting in settings))  # one inverse, several graphs that are no prefixes
-    cache = Cache(kernel=int(n_inverses > 1), coefficients=shared, embedding=0, cut=0)
+    cache = Cache(kernel=int(n_inverses > 1), coefficients=shared)
     for setting in settings:
         plain = setting.kernel == NEIGHBORS
         try:
@@ -175,7 +175,8 @@ def suitable_cut(candidate: Candidate, n_clusters: int | None, cuts: tuple[str, 
 def cut(candidate: Candidate, method: str, n_clusters: int | None) -> Labels:
     """Cut a graph as a fit would, with fewer rounds; `n_clusters` None takes the communities of largest modularity."""
     plan = plan_of_cut(candidate.plan, method, n_clusters)
-    plan = replace(plan, cut=replace(plan.cut, iterations=LEIDEN_ITERATIONS))
+    if method == "modularity":
+        plan = replace(plan, cut=replace(plan.cut, iterations=LEIDEN_ITERATIONS))
     candidate.cache.put(plan.key("communities"), candidate.communities)
     labels = run_ordered(plan, candidate.X, cache=candidate.cache).labels
     assert labels is not None
