@@ -268,7 +268,7 @@ def _one_piece(
             row_hashes = hash_rows(points)
             rows = canonical_order(points, row_hashes)
             seen = points[rows[distinct_rows(row_hashes[rows]).rows]]
-        found = candidates_of(seen, Tried(settings, CUTS_TRIED), method)
+        found = candidates_of(seen, Tried(settings, CUTS_TRIED), method, find=False)
         drawn()
         return [graph.W for graph in found]
 
