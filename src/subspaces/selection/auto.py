@@ -60,7 +60,7 @@ Chosen: TypeAlias = tuple[KTRR | SC, Selection | None]
 class SubspaceClustering(GraphClusterer):
     """Clusters with nothing to set: scaling, kernel, penalty, truncation, cut and number come from the samples alone.
 
-    About twenty settings of :class:`KTRR`, affine subspaces and a plain graph of nearest neighbours are tried on (a
+    Ten to fifteen settings of :class:`KTRR`, affine subspaces and a plain graph of nearest neighbours are tried on (a
     sample of) the samples; tracks of a film are recognised and have settings of their own. The answer is the one that
     the others confirm best and to whose clusters subspaces fit (:func:`subspaces.selection.choose`, and the manual's
     page *Nothing to set* for how well that works). ``subspaces cluster`` does the same. As in every method, equal rows
@@ -71,7 +71,7 @@ class SubspaceClustering(GraphClusterer):
     n_clusters : int or None, default=None
         Number of clusters; None finds it.
     effort : {"fast", "balanced", "thorough"}, default="balanced"
-        How many settings are tried: for 2,000 samples about 3, 8 or 15 times the work of one :class:`KTRR`.
+        How many settings are tried: for 2,000 samples about 2, 7 or 25 times the work of one :class:`KTRR`.
     scaling : {"auto", None, "unit", "max", "minmax", "standard", "log"}, default="auto"
         Scaling of the input; give it where you know the units.
     kernel, reg, n_nonzero, affine : default="auto"
@@ -151,7 +151,7 @@ class SubspaceClustering(GraphClusterer):
     _is_quick = True
     _not_saved: ClassVar[tuple[str, ...]] = ("_kept", "_pool")
     _state: ClassVar[tuple[str, ...]] = (*_not_saved, "_hints", "_said")
-    _cost = "three, eight or fifteen fits of KTRR to at most 2,500 points, and one to all"
+    _cost = "two, seven or twenty-five fits of KTRR to at most 2,500 points, and one to all if there are more"
     _reference = KTRR._reference
 
     def _validated(self, X: Any) -> Data:

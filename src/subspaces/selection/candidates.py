@@ -25,6 +25,8 @@ LARGE = 10_000
 PLANE = 3
 """Features up to which points are shapes in the plane or in space, not subspaces of anything."""
 
+_WIDE = 256  # features from which samples are images or expression profiles
+_FEW = 8  # coefficients per sample that these, and shapes, may have
 _ONE_UNIT = 0.5  # median range of a column over the largest from which all columns have one unit
 _OTHER_UNITS = 0.06  # median deviation of a column over the largest below which a few columns hide the others
 _ZEROS, _SKEW = 0.25, 2.0  # share of zeros and skewness of the rest from which non-negative numbers are counts
@@ -87,16 +89,20 @@ CUTS_TRIED = ("modularity", "kmeans", "agglomerative")
 
 
 _FAMILIES = {
-    "fast": (Family("rbf", 0.1, (5, 8)),),
-    "balanced": (Family("quadratic", 0.1, (5, 8)), Family("exponential", 1.0, (8,))),
+    "fast": (Family("rbf", 0.1, (5, 8, 15)),),
+    "balanced": (
+        Family("rbf", 0.1, (30,)),
+        Family("quadratic", 0.1, (5, 8)),
+        Family("exponential", 1.0, (8, 15)),
+        Family("linear", 0.01, (5,), affine=True),
+    ),
     "thorough": (
-        Family("rbf", 0.1, (3, 15)),
+        Family("rbf", 0.1, (3,)),
         Family("rbf", 1.0, (5,)),  # KTRR with nothing set
-        Family("exponential", 1.0, (15,)),
+        Family("exponential", 1.0, (30,)),
         Family("exponential", 10.0, (5, 8)),
         Family("quadratic", 1.0, (3, 5, 8)),
         Family("cubic", 0.1, (3, 5, 8)),
-        Family("linear", 0.01, (5,), affine=True),
     ),
 }
 
@@ -104,14 +110,18 @@ _FAMILIES = {
 def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
     """Graphs of every kind: those of less effort and its own.
 
-    More settings of one kind do not make a better choice, for they confirm each other. In the plane, and in space,
-    there are shapes but no subspaces: powers of products and affine subspaces mean nothing. The Gaussian kernel comes
-    first: ties go to it.
+    Images and expression profiles want few coefficients per sample, tables and spectra more as well, for their coarse
+    structure, and affine subspaces. In the plane, and in space, there are shapes but no subspaces: powers of products
+    and affine subspaces mean nothing, and large truncations jump gaps. The Gaussian kernel comes first: ties go to it.
     """
     levels = list(_FAMILIES)
     found = [family for level in levels[: levels.index(effort) + 1] for family in _FAMILIES[level]]
     if n_features <= PLANE:
         found = [family for family in found if family.kernel in ("rbf", "exponential")]
+        found[1:1] = [Family("rbf", 1.0, (5,))] if effort == "balanced" else []
+    if not PLANE < n_features < _WIDE:
+        few = {family: tuple(size for size in family.n_nonzeros if size <= _FEW) for family in found}
+        found = [family._replace(n_nonzeros=sizes) for family, sizes in few.items() if sizes and not family.affine]
     return (*found, Family(NEIGHBORS, 0.0, (10,)))
 
 
@@ -154,6 +164,7 @@ def tried_on(
     n_components : how many stand for sparse samples
     """
     n, kernel = X.shape[0], given["kernel"]
+    width = _WIDE if is_precomputed(kernel) else min(X.shape[1], n_components or X.shape[1])
     if n_clusters is not None and _are_trajectories(X, given, n_samples or n):
         own = [Setting(None, f.kernel, f.reg, f.n_nonzeros[0], *f[3:]) for f in families_of_tracks(n, effort)]
         return Tried(tuple(own), ("kmeans",), kind_reason=_TRAJECTORIES)
@@ -168,7 +179,7 @@ def tried_on(
     few = max(2, n // 4)  # more coefficients than a quarter of the samples join everything to everything
     settings: dict[Setting, None] = {}
     for scaling in scalings:
-        for family in families_tried(X.shape[1], effort):
+        for family in families_tried(width, effort):
             if family.kernel == NEIGHBORS and not (neighbors and _is_auto(kernel)):
                 continue
             if effort != "thorough" and len(scalings) > 1 and not _suits(family.kernel, scaling, scalings):

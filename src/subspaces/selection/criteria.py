@@ -97,7 +97,7 @@ def consensus(
 
     Examples
     --------
-    >>> consensus([np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1])], 0, np.array([1, 0])).round(2)
+    >>> consensus([np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1])], 0, np.array([1.0, 0.0])).round(2)
     array([0.67, 0.67, 0.25, 0.5 ])
     """
     labels = partitions[chosen]

@@ -58,7 +58,7 @@ N_SEARCHED = 2500
 
 _EXCESS_WEIGHT = 0.3
 _TIE = 1e-6  # scores that differ by less are equal: the setting tried first wins
-_FEW_GRAPHS = 4
+_FEW_GRAPHS = 3
 _OFTEN = 10  # copies of a row that make it a crowd
 _REPEATED = 1.1  # copies of a row, on average, from which values are few: ties are broken alike in all settings
 _N_TESTED = 4  # settings whose graphs tell whether there is more than one cluster
@@ -113,7 +113,7 @@ def choose(
     >>> X, y = make_subspaces(4, dimension=3, ambient=20, n_samples=40, noise=0.01, random_state=0)
     >>> found = choose(X)
     >>> found.parameters["n_clusters"], len(found.trials)
-    (4, 32)
+    (4, 24)
     """
     if graph not in ("symmetric", "column", AUTO):
         raise ValueError(f'"auto" needs graph="symmetric" or "column", whose truncations are nested; got {graph!r}.')
