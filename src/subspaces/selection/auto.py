@@ -71,7 +71,7 @@ class SubspaceClustering(GraphClusterer):
     n_clusters : int or None, default=None
         Number of clusters; None finds it.
     effort : {"fast", "balanced", "thorough"}, default="balanced"
-        How many settings are tried: for 2,000 samples about 2, 7 or 25 times the work of one :class:`KTRR`.
+        How many settings are tried: for 2,000 samples about 2, 8 or 18 times the work of one :class:`KTRR`.
     scaling : {"auto", None, "unit", "max", "minmax", "standard", "log"}, default="auto"
         Scaling of the input; give it where you know the units.
     kernel, reg, n_nonzero, affine : default="auto"
@@ -151,7 +151,7 @@ class SubspaceClustering(GraphClusterer):
     _is_quick = True
     _not_saved: ClassVar[tuple[str, ...]] = ("_kept", "_pool")
     _state: ClassVar[tuple[str, ...]] = (*_not_saved, "_hints", "_said")
-    _cost = "two, seven or twenty-five fits of KTRR to at most 2,500 points, and one to all if there are more"
+    _cost = "two, eight or eighteen fits of KTRR to at most 2,500 points, and one to all if there are more"
     _reference = KTRR._reference
 
     def _validated(self, X: Any) -> Data:
