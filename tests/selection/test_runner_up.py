@@ -9,6 +9,7 @@ import pytest
 
 from subspaces.selection.result import RunnerUp, Trial, sentence
 from subspaces.selection.search import _runner_up
+from subspaces.spectral.agreement import pairwise_agreement
 
 
 def trial(score):
@@ -18,10 +19,10 @@ def trial(score):
 def test_runner_up_is_the_best_other_answer():
     one, two = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 2, 2])
     scores = [trial(0.5), trial(0.8), trial(0.79), trial(0.7), trial(float("nan"))]
-    found = _runner_up(scores, [two, one, one, two, two], 1)
+    found = _runner_up(scores, pairwise_agreement([two, one, one, two, two])[1], 1)
     assert found == RunnerUp(scores[3], pytest.approx(np.exp(-0.1)), pytest.approx(found.similarity))
     assert not found.is_as_good
-    assert _runner_up(scores[1:3], [one, one], 0) is None
+    assert _runner_up(scores[1:3], np.ones(2), 0) is None
 
 
 def test_runner_up_in_words():

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import pickle
+
 import graspologic_native
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_info
 
 from subspaces import KTRR, SubspaceClustering
 from subspaces.datasets import make_spheres, make_subspaces
+from subspaces.engine import stages
 from subspaces.selection import candidates, choose, search
 from subspaces.selection.candidates import NEIGHBORS, Family
 from subspaces.selection.count import count_clusters
 from subspaces.selection.graphs import Method, candidates_of
 
 GIVEN = {"kernel": "quadratic", "reg": 1.0, "n_nonzero": 5, "scaling": None, "affine": False, "assign_labels": "kmeans"}
+FREE = dict.fromkeys(GIVEN, "auto") | {"affine": False}
 
 
 @pytest.fixture
@@ -71,7 +76,7 @@ def test_the_number_has_a_range_and_evidence(data):
     assert count.low <= count.estimate == 4 <= count.high
     assert len(count.candidates) == len(count.agreement) == len(count.score)
     assert count.evidence == "gap"
-    assert len(count.natural) == 20
+    assert len(count.natural) == len(candidates_of(data[0], candidates.tried_on(data[0], FREE), Method()))
 
 
 def test_very_unequal_sizes(seed):
@@ -156,13 +161,57 @@ def test_many_samples_try_only_kernels_with_a_solver_for_them(rng, monkeypatch):
 def test_the_graph_that_is_judged_is_that_of_the_fit(data):
     """Truncations are prefixes of one another, and each is the graph of its estimator."""
     X, _ = data
-    tried = candidates.tried_on(X, {**GIVEN, "kernel": "rbf", "n_nonzero": "auto"})
+    tried = candidates.tried_on(X, {**GIVEN, "kernel": "rbf", "n_nonzero": "auto"}, effort="thorough")
     assert len(tried.settings) > 3
     for graph in candidates_of(X, tried, Method()):
         lone = KTRR(4, n_nonzero=graph.setting.n_nonzero).fit(X)
         found, expected = graph.W.toarray(), lone.affinity_matrix_.toarray()
         assert np.mean((found > 0) == (expected > 0)) > 0.999
         assert np.allclose(found, expected, atol=1e-3 * expected.max()) or graph.n_components > 4
+
+
+def test_the_winners_graph_is_not_computed_again(data, monkeypatch):
+    """And what is delivered is what a fit of the winner gives, to the signs of the coefficients."""
+    X, made = data[0], []
+    represent = stages.represent
+    monkeypatch.setattr(stages, "represent", lambda *args: made.append(1) or represent(*args))
+    for how in ("auto", "kmeans", "modularity"):
+        model = SubspaceClustering(4, kernel="rbf", assign_labels=how)
+        model.choose(X)
+        n_made = len(made)
+        model.fit(X)
+        assert len(made) == 2 * n_made
+        alone = clone(model.estimator_).fit(X)
+        assert np.array_equal(model.labels_, alone.labels_)
+        assert np.array_equal(model.embedding_, alone.embedding_)
+        for name in ("affinity_matrix_", "coefficients_"):
+            assert np.array_equal(getattr(model, name).toarray(), getattr(alone, name).toarray())
+        made.clear()
+
+
+def test_a_choice_carries_no_results_to_other_samples(data):
+    X = data[0]
+    model = SubspaceClustering(4)
+    chosen = pickle.loads(pickle.dumps(model.choose(X)))
+    assert np.array_equal(model.fit_chosen(X, chosen).labels_, model.fit_chosen(X, model.choose(X)).labels_)
+    for other in (X[::-1].copy(), np.roll(X, 1, axis=1) * np.linspace(1, 2, len(X))[:, None]):
+        found = model.fit_chosen(other, model.choose(X))
+        assert np.array_equal(found.affinity_matrix_.toarray(), clone(chosen[0]).fit(other).affinity_matrix_.toarray())
+
+
+def test_each_kernel_is_tried_in_the_scaling_that_suits_it(rng):
+    X = rng.random((50, 30))
+
+    def kernels(which, X=X, effort="balanced", **given):
+        tried = candidates.tried_on(X, FREE | given, effort=effort)
+        return {setting.kernel for setting in tried.settings if setting.scaling == which}
+
+    assert (kernels(None), kernels("unit")) == ({"rbf", "exponential"}, {"rbf", "quadratic"})
+    every = {"rbf", "exponential", "quadratic"}
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    assert kernels(None, unit) == kernels("unit", scaling="unit") == kernels("minmax", scaling="minmax") == every
+    assert kernels(None, X[:, :2]) == {"rbf", "exponential"}
+    assert kernels(None, effort="thorough") == kernels("unit", effort="thorough") > every
 
 
 def test_errors_say_what_to_do(data):

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from subspaces.engine.plan import Context, Cut, Plan, Shape, require_dense_points
 from subspaces.graphs.affinity import affinity, components, join_components
-from subspaces.graphs.rules import build_graph
+from subspaces.graphs.rules import build_graph, largest_per_column
 from subspaces.kernels import Kernel
 from subspaces.kernels.profiles import gram_at
 from subspaces.kernels.scaling import Scaling, apply_scaling, fit_components, fit_scaling
@@ -112,8 +112,8 @@ def strongest(coefficients: Coefficients, plan: Plan) -> Coefficients:
     """Return the coefficients that take part in graph and joins: all, or the `reserve` largest of each sample."""
     if plan.reserve is None:
         return coefficients
-    longest = replace(plan.graph, n_nonzero=plan.reserve)
-    return from_sparse(build_graph(coefficients, longest, plan.n_clusters, keep=False).treated)
+    built = build_graph(coefficients, replace(plan.graph, n_nonzero=plan.reserve), plan.n_clusters)
+    return replace(from_sparse(built.treated), signed=built.coefficients)
 
 
 def graph(found: Coefficients | Array | Sparse, evidence: Evidence, plan: Plan) -> Graph:
@@ -121,8 +121,11 @@ def graph(found: Coefficients | Array | Sparse, evidence: Evidence, plan: Plan) 
     if isinstance(found, Coefficients):
         # the η largest of the reserve's entries are those of all coefficients, treated already
         rule = plan.graph if plan.reserve is None else replace(plan.graph, name="column")
-        built = build_graph(found, rule, plan.n_clusters, keep=plan.reserve is None)
+        built = build_graph(found, rule, plan.n_clusters)
         W, coefficients = affinity(built.treated), built.coefficients
+        if found.signed is not None and plan.graph.name == "symmetric":
+            assert plan.graph.n_nonzero is not None
+            coefficients = largest_per_column(found.signed, plan.graph.n_nonzero)
     else:
         W, coefficients = sparse.csr_array(found), None
         W.eliminate_zeros()

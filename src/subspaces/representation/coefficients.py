@@ -99,6 +99,8 @@ class Coefficients:
     """C as a whole, if the solver stores it dense."""
     matrix: Sparse = None
     """C as a whole (CSC), if the solver stores it sparse."""
+    signed: Sparse = None
+    """The largest entries of each column with their signs, where `matrix` holds what a rule made of them."""
     factors: Factors | None = None
     """Singular value decomposition of C, if the solver ends with one."""
     draft: Draft | None = None

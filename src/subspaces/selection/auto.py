@@ -60,7 +60,7 @@ Chosen: TypeAlias = tuple[KTRR | SC, Selection | None]
 class SubspaceClustering(GraphClusterer):
     """Clusters with nothing to set: scaling, kernel, penalty, truncation, cut and number come from the samples alone.
 
-    About twenty settings of :class:`KTRR`, affine subspaces and a plain graph of nearest neighbours are tried on (a
+    Ten to fifteen settings of :class:`KTRR`, affine subspaces and a plain graph of nearest neighbours are tried on (a
     sample of) the samples; tracks of a film are recognised and have settings of their own. The answer is the one that
     the others confirm best and to whose clusters subspaces fit (:func:`subspaces.selection.choose`, and the manual's
     page *Nothing to set* for how well that works). ``subspaces cluster`` does the same. As in every method, equal rows
@@ -71,7 +71,7 @@ class SubspaceClustering(GraphClusterer):
     n_clusters : int or None, default=None
         Number of clusters; None finds it.
     effort : {"fast", "balanced", "thorough"}, default="balanced"
-        How many settings are tried: for 2,000 samples about 3, 8 or 15 times the work of one :class:`KTRR`.
+        How many settings are tried: for 2,000 samples about 2, 8 or 18 times the work of one :class:`KTRR`.
     scaling : {"auto", None, "unit", "max", "minmax", "standard", "log"}, default="auto"
         Scaling of the input; give it where you know the units.
     kernel, reg, n_nonzero, affine : default="auto"
@@ -151,7 +151,7 @@ class SubspaceClustering(GraphClusterer):
     _is_quick = True
     _not_saved: ClassVar[tuple[str, ...]] = ("_kept", "_pool")
     _state: ClassVar[tuple[str, ...]] = (*_not_saved, "_hints", "_said")
-    _cost = "three, eight or fifteen fits of KTRR to at most 2,500 points, and one to all"
+    _cost = "two, eight or eighteen fits of KTRR to at most 2,500 points, and one to all if there are more"
     _reference = KTRR._reference
 
     def _validated(self, X: Any) -> Data:
@@ -215,7 +215,8 @@ class SubspaceClustering(GraphClusterer):
         return self
 
     def _fit(self, X: Data, chosen: Chosen | None = None, hints: Hints | None = None) -> None:
-        self.estimator_, self.selection_ = chosen or self._chosen(X, None if hints is None else hints.rows)
+        self.estimator_, selection = chosen or self._chosen(X, None if hints is None else hints.rows)
+        self.selection_ = None if selection is None else replace(selection, graph=None)
         self._hints = no_hints(X.shape[0]) if hints is None else hints
         self.known_ = self._hints.codes >= 0
         self.class_names_: dict[int, Any] = {}
@@ -227,8 +228,9 @@ class SubspaceClustering(GraphClusterer):
             self._follow(X)
         else:
             plan = self.estimator_._plan(X)
+            plan, cache = (plan, None) if selection is None else selection.reused(plan, X)
             with announced(self, len(STAGES)) as listen:
-                self._keep(run(plan, X, listen=listen), X)
+                self._keep(run(plan, X, cache=cache, listen=listen), X)
         self._settle()
         if self.selection_ is not None:
             self.timings_ = {"selection": self.selection_.seconds, **self.timings_}

@@ -25,10 +25,8 @@ LARGE = 10_000
 PLANE = 3
 """Features up to which points are shapes in the plane or in space, not subspaces of anything."""
 
-_WIDE = 256  # features from which samples are images or expression profiles: small truncations, no affine subspaces
-_NARROW = (
-    250  # features up to which affine subspaces are tried: tracks and tables; quadratic kernels see those of images
-)
+_WIDE = 256  # features from which samples are images or expression profiles
+_FEW = 8  # coefficients per sample that these, and shapes, may have
 _ONE_UNIT = 0.5  # median range of a column over the largest from which all columns have one unit
 _OTHER_UNITS = 0.06  # median deviation of a column over the largest below which a few columns hide the others
 _ZEROS, _SKEW = 0.25, 2.0  # share of zeros and skewness of the rest from which non-negative numbers are counts
@@ -90,31 +88,40 @@ class Tried(NamedTuple):
 CUTS_TRIED = ("modularity", "kmeans", "agglomerative")
 
 
-def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
-    """Graphs of every kind that can see something in samples of so many features.
+_FAMILIES = {
+    "fast": (Family("rbf", 0.1, (5, 8, 15)),),
+    "balanced": (
+        Family("rbf", 0.1, (30,)),
+        Family("quadratic", 0.1, (5, 8)),
+        Family("exponential", 1.0, (8, 15)),
+        Family("linear", 0.01, (5,), affine=True),
+    ),
+    "thorough": (
+        Family("rbf", 0.1, (3,)),
+        Family("rbf", 1.0, (5,)),  # KTRR with nothing set
+        Family("exponential", 1.0, (30,)),
+        Family("exponential", 10.0, (5, 8)),
+        Family("quadratic", 1.0, (3, 5, 8)),
+        Family("cubic", 0.1, (3, 5, 8)),
+    ),
+}
 
-    Images and expression profiles want few coefficients per sample; tables, tracks and spectra more. In the plane, and
-    in space, there are shapes but no subspaces: powers of products and affine subspaces mean nothing, and large
-    truncations jump gaps. The Gaussian kernel comes first: ties go to it.
+
+def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
+    """Graphs of every kind: those of less effort and its own.
+
+    Images and expression profiles want few coefficients per sample, tables and spectra more as well, for their coarse
+    structure, and affine subspaces. In the plane, and in space, there are shapes but no subspaces: powers of products
+    and affine subspaces mean nothing, and large truncations jump gaps. The Gaussian kernel comes first: ties go to it.
     """
+    levels = list(_FAMILIES)
+    found = [family for level in levels[: levels.index(effort) + 1] for family in _FAMILIES[level]]
     if n_features <= PLANE:
-        found = [Family("rbf", 0.1, (5, 8))]
-        if effort != "fast":
-            found += [Family("rbf", 1.0, (5,)), Family("exponential", 1.0, (8,))]
-        if effort == "thorough":
-            found += [Family("rbf", 0.01, (5, 8)), Family("exponential", 10.0, (8,))]
-        return (*found, Family(NEIGHBORS, 0.0, (10,)))
-    wide, small = n_features >= _WIDE, (5, 8)
-    if effort == "fast":
-        return Family("rbf", 0.1, (5, 8, 15)), Family(NEIGHBORS, 0.0, (10,))
-    found = [Family("rbf", 0.1, (3, 5, 8) if wide else (5, 8, 15, 30)), Family("quadratic", 0.1, small)]
-    found.append(Family("exponential", 1.0, (3, 8) if wide else (8, 15, 30)))
-    found.append(Family("rbf", 1.0, (5,)))  # KTRR with nothing set
-    if not wide:
-        found.append(Family("linear", 0.01, (5,), affine=True))
-    if effort == "thorough":
-        found += [Family("rbf", 1.0, (3, 15)), Family("rbf", 0.01, (3, *small)), Family("exponential", 10.0, small)]
-        found += [Family("cubic", 0.1, (3, *small)), Family("quadratic", 1.0, (3, *small))]
+        found = [family for family in found if family.kernel in ("rbf", "exponential")]
+        found[1:1] = [Family("rbf", 1.0, (5,))] if effort == "balanced" else []
+    if not PLANE < n_features < _WIDE:
+        few = {family: tuple(size for size in family.n_nonzeros if size <= _FEW) for family in found}
+        found = [family._replace(n_nonzeros=sizes) for family, sizes in few.items() if sizes and not family.affine]
     return (*found, Family(NEIGHBORS, 0.0, (10,)))
 
 
@@ -175,6 +182,8 @@ def tried_on(
         for family in families_tried(width, effort):
             if family.kernel == NEIGHBORS and not (neighbors and _is_auto(kernel)):
                 continue
+            if effort != "thorough" and len(scalings) > 1 and not _suits(family.kernel, scaling, scalings):
+                continue
             for size in family.n_nonzeros:
                 setting = Setting(scaling, family.kernel, family.reg, min(size, few, n - 1), family.affine)
                 chosen = _as_given(setting, given)
@@ -182,6 +191,16 @@ def tried_on(
                     settings[chosen] = None
     cuts = CUTS_TRIED if given["assign_labels"] == AUTO else (given["assign_labels"],)
     return Tried(tuple(settings), cuts, reason)
+
+
+def _suits(kernel: str, scaling: str | None, scalings: tuple[str | None, ...]) -> bool:
+    """Return whether no other of the scalings suits this kernel better.
+
+    The quadratic kernel sees directions best, powers of cosines; the exponential one distances, which unit rows change.
+    """
+    if "unit" not in scalings or kernel not in ("quadratic", "exponential"):
+        return True
+    return (kernel == "quadratic") == (scaling == "unit")
 
 
 def _are_trajectories(X: Data, given: Mapping[str, Any], n_samples: int) -> bool:

@@ -87,21 +87,24 @@ def support(agreement: Array, share: float = 1 / 3, least: int = 3) -> Array:
     return mean
 
 
-def consensus(partitions: Sequence[Labels], chosen: int, share: float = 1 / 3, least: int = 3) -> Array:
+def consensus(
+    partitions: Sequence[Labels], chosen: int, agreement: Array, share: float = 1 / 3, least: int = 3
+) -> Array:
     """Return how far the partitions most like the chosen one put each sample into the same cluster, 0 to 1.
 
-    The Jaccard index of the sample's clusters in the two partitions, mean of `share` of the others.
+    The Jaccard index of the sample's clusters in the two partitions, mean of `share` of the others; `agreement` is that
+    of the chosen one with each.
 
     Examples
     --------
-    >>> consensus([np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1])], 0).round(2)
+    >>> consensus([np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1])], 0, np.array([1.0, 0.0])).round(2)
     array([0.67, 0.67, 0.25, 0.5 ])
     """
     labels = partitions[chosen]
     n_others = len(partitions) - 1
     if n_others < 1:
         return np.full(len(labels), np.nan)
-    like = np.argsort(levels(-pairwise_agreement(partitions)[chosen]), kind="stable")
+    like = np.argsort(levels(-agreement), kind="stable")
     others = like[like != chosen][: max(least, round(share * n_others))]
     size = np.bincount(labels)
     mean = np.zeros(len(labels))

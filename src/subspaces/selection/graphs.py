@@ -62,13 +62,13 @@ class Candidate:
         shares = sizes[sizes > 0] / sizes.sum()
         return float(np.exp(-(shares * np.log(shares)).sum()))
 
-    def alone(self) -> Candidate:
-        """Return the same without kernel matrices and what else only other graphs would need."""
-        cache = Cache(kernel=0, coefficients=0, embedding=0, cut=0)
-        for stage in ("graph", "reserve"):
-            if (found := self.cache.find(self.plan.key(stage))) is not None:
-                cache.put(self.plan.key(stage), found)
-        return replace(self, cache=cache)
+    def alone(self, plan: Plan | None = None) -> Candidate:
+        """Return the same without kernel matrices and what else only other graphs, or another `plan`, would need."""
+        plan, cache = plan or self.plan, Cache(kernel=0, coefficients=0)
+        for stage in ("graph", "reserve", "embedding", "cut"):
+            if (found := self.cache.find(plan.key(stage))) is not None:
+                cache.put(plan.key(stage), found)
+        return replace(self, plan=plan, cache=cache)
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,10 @@ class Method:
     """Leading components that stand for sparse points, where the fit will take the two-scale route."""
 
 
-def candidates_of(X: Data, tried: Tried, method: Method) -> list[Candidate]:
+def candidates_of(X: Data, tried: Tried, method: Method, *, find: bool = True) -> list[Candidate]:
     """Graphs of every setting, in their order; kernels side by side on as many threads as OpenMP may use.
+
+    Only those whose communities are to be found can be cut or counted.
 
     A Cholesky inverse for each penalty (n³ operations) is cheaper than one eigendecomposition (9 n³) and a product
     (n³) for each, as long as there are fewer than nine. In double precision whatever the samples have: in single, the
@@ -104,7 +106,7 @@ def candidates_of(X: Data, tried: Tried, method: Method) -> list[Candidate]:
 
         def one(start: int, stop: int) -> list[Candidate]:
             found = []
-            for candidate in _of_kernel(X, kernels[start], method):
+            for candidate in _of_kernel(X, kernels[start], method, find):
                 found.append(candidate)
                 step()
             step(len(kernels[start]) - len(found))
@@ -135,11 +137,11 @@ def estimator_of(setting: Setting, method: Method, n_clusters: int | None = None
     )
 
 
-def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator[Candidate]:
+def _of_kernel(X: Data, settings: Sequence[Setting], method: Method, find: bool) -> Iterator[Candidate]:
     """Yield the graphs of the settings with one kernel; none where it has no finite values on these samples."""
     n_inverses = len({(setting.reg, setting.affine) for setting in settings})
     shared = int(any(setting.graph for setting in settings))  # one inverse, several graphs that are no prefixes
-    cache = Cache(kernel=int(n_inverses > 1), coefficients=shared, embedding=0, cut=0)
+    cache = Cache(kernel=int(n_inverses > 1), coefficients=shared)
     for setting in settings:
         plain = setting.kernel == NEIGHBORS
         try:
@@ -155,7 +157,8 @@ def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator
         except ValueError:  # no counts, no finite kernel values, or not invertible: no candidate
             return
         if found.W.nnz and np.isfinite(found.W.data).all():
-            communities = components(found.W)[1] if setting.graph else communities_of(found.W, method.seed)
+            own = setting.graph is None and find
+            communities = communities_of(found.W, method.seed) if own else components(found.W)[1]
             yield Candidate(setting, plan, found.W, communities, found.n_components, X, cache)
 
 
@@ -175,7 +178,8 @@ def suitable_cut(candidate: Candidate, n_clusters: int | None, cuts: tuple[str, 
 def cut(candidate: Candidate, method: str, n_clusters: int | None) -> Labels:
     """Cut a graph as a fit would, with fewer rounds; `n_clusters` None takes the communities of largest modularity."""
     plan = plan_of_cut(candidate.plan, method, n_clusters)
-    plan = replace(plan, cut=replace(plan.cut, iterations=LEIDEN_ITERATIONS))
+    if method == "modularity":
+        plan = replace(plan, cut=replace(plan.cut, iterations=LEIDEN_ITERATIONS))
     candidate.cache.put(plan.key("communities"), candidate.communities)
     labels = run_ordered(plan, candidate.X, cache=candidate.cache).labels
     assert labels is not None

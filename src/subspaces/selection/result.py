@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from subspaces.engine.plan import Plan
+from subspaces.engine.run import Cache
 from subspaces.estimators import answers
 from subspaces.estimators.answers import doubtful
 from subspaces.kernels import Kernel, KernelLike
 from subspaces.selection.candidates import NEIGHBORS
 from subspaces.selection.count import ClusterCount
 from subspaces.selection.graphs import Candidate
+from subspaces.utils.ordering import hash_rows, rows_of
 from subspaces.utils.spelling import counted
-from subspaces.utils.types import Array, Labels
+from subspaces.utils.types import Array, Data, Labels
 
 _AS_GOOD = 0.98  # share of the winner's score from which a runner-up is worth a word
 _TIE = 1e-6
@@ -112,6 +115,7 @@ class Selection:
     seconds : time of the search
     partitions : labels of the searched samples, one row for each trial, where they were asked for
     kept : graphs and partitions, where they were asked for
+    graph : that of the winner, where all samples were searched; neither it nor what is `kept` is saved
     """
 
     parameters: dict[str, Any]
@@ -128,6 +132,27 @@ class Selection:
     seconds: float = float("nan")
     partitions: Labels | None = None
     kept: Kept | None = field(default=None, repr=False, compare=False)
+    graph: Candidate | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without graphs."""
+        return {**vars(self), "kept": None, "graph": None}
+
+    def reused(self, plan: Plan, X: Data) -> tuple[Plan, Cache | None]:
+        """Return the plan of a fit of the winner, and what the search knows of its results on these very samples."""
+        if self.graph is None:
+            return plan, None
+        own, cache = self.graph.plan, Cache()
+        plan = replace(plan, reserve=own.reserve)
+        points = rows_of(X, self.searched, pairwise=own.pairwise).astype(np.float64)
+        same = (plan.key("graph"), plan.n_clusters, plan.seed, plan.cut)
+        if same == (own.key("graph"), own.n_clusters, own.seed, own.cut) and np.array_equal(
+            hash_rows(points), hash_rows(self.graph.X)
+        ):
+            for stage in ("reserve", "graph", "embedding", "cut"):
+                if (found := self.graph.cache.find(own.key(stage))) is not None:
+                    cache.put(plan.key(stage), found)
+        return plan, cache
 
     @property
     def verdict(self) -> str:

@@ -58,7 +58,7 @@ N_SEARCHED = 2500
 
 _EXCESS_WEIGHT = 0.3
 _TIE = 1e-6  # scores that differ by less are equal: the setting tried first wins
-_FEW_GRAPHS = 4
+_FEW_GRAPHS = 3
 _OFTEN = 10  # copies of a row that make it a crowd
 _REPEATED = 1.1  # copies of a row, on average, from which values are few: ties are broken alike in all settings
 _N_TESTED = 4  # settings whose graphs tell whether there is more than one cluster
@@ -113,7 +113,7 @@ def choose(
     >>> X, y = make_subspaces(4, dimension=3, ambient=20, n_samples=40, noise=0.01, random_state=0)
     >>> found = choose(X)
     >>> found.parameters["n_clusters"], len(found.trials)
-    (4, 32)
+    (4, 24)
     """
     if graph not in ("symmetric", "column", AUTO):
         raise ValueError(f'"auto" needs graph="symmetric" or "column", whose truncations are nested; got {graph!r}.')
@@ -165,24 +165,26 @@ def choose(
         k = count.estimate if count is not None else n_clusters
         assert not isinstance(k, str)
 
-        def answer(k: int | None) -> tuple[list[Trial], list[Labels], list[int], int, float]:
+        def answer(k: int | None) -> tuple[list[Trial], list[Labels], list[int], Array, int, Candidate, float]:
             some = graphs if k is None or 1 < k <= part.shape[0] // 2 else graphs[:1]  # else nothing to choose by
             trials, partitions, of_graph = _all_cuts(some, tried, k)
+            alike = pairwise_agreement(partitions)
             with phase("Comparing the answers"):
-                trials = _scored(trials, partitions, None if is_matrix else part, tried, method)
+                trials = _scored(trials, partitions, alike, None if is_matrix else part, tried, method)
             best = _best(trials, n_samples)
-            graph = some[of_graph[best]]
-            again = partial(recut, plan=plan_of_cut(graph.plan, trials[best].assign_labels, k))
+            plan = plan_of_cut(some[of_graph[best]].plan, trials[best].assign_labels, k)
+            graph = some[of_graph[best]].alone(plan)
             with phase("Checking how steady the answer is"):
+                again = partial(recut, plan=plan)
                 steady = np.nan if effort == "fast" else stability(graph.W, partitions[best], again, seed=seed)
-            return trials, partitions, of_graph, best, steady
+            return trials, partitions, of_graph, alike[best], best, graph, steady
 
-        trials, partitions, of_graph, best, steady = answer(k)
+        trials, partitions, of_graph, alike, best, graph_of_best, steady = answer(k)
         if count is not None and (count := count.steadied(steady)).estimate != k:
             k = count.estimate
-            trials, partitions, of_graph, best, _ = answer(k)
+            trials, partitions, of_graph, alike, best, graph_of_best, _ = answer(k)
     winner = trials[best]
-    setting = graphs[of_graph[best]].setting
+    setting = graph_of_best.setting
     found = {"n_clusters": k, **asdict(setting), "assign_labels": winner.assign_labels}
     asked = [
         name
@@ -198,13 +200,14 @@ def choose(
         n_samples=X.shape[0],
         searched=rows,
         labels=partitions[best],
-        runner_up=_runner_up(trials, partitions, best),
-        consensus=consensus(partitions, best),
+        runner_up=_runner_up(trials, alike, best),
+        consensus=consensus(partitions, best, alike),
         n_clusters=count,
         stability=steady,
         seconds=time.perf_counter() - start,
         partitions=np.array(partitions, dtype=np.int32) if keep_partitions else None,
         kept=Kept([graph.alone() for graph in graphs], partitions, of_graph) if include is not None else None,
+        graph=graph_of_best if len(rows) == n_samples else None,
     )
 
 
@@ -265,7 +268,7 @@ def _one_piece(
             row_hashes = hash_rows(points)
             rows = canonical_order(points, row_hashes)
             seen = points[rows[distinct_rows(row_hashes[rows]).rows]]
-        found = candidates_of(seen, Tried(settings, CUTS_TRIED), method)
+        found = candidates_of(seen, Tried(settings, CUTS_TRIED), method, find=False)
         drawn()
         return [graph.W for graph in found]
 
@@ -321,9 +324,11 @@ def _all_cuts(
     return [trial for trial, _ in found], [labels for _, labels in found], [number for number, _ in ways]
 
 
-def _scored(trials: list[Trial], partitions: list[Labels], X: Data | None, tried: Tried, method: Method) -> list[Trial]:
+def _scored(
+    trials: list[Trial], partitions: list[Labels], alike: Array, X: Data | None, tried: Tried, method: Method
+) -> list[Trial]:
     """Return agreement, excess and score of every trial; X None, or samples in the plane, have no subspaces."""
-    agreement = support(pairwise_agreement(partitions))
+    agreement = support(alike)
     excess = np.full(len(trials), np.nan)
     if X is not None and X.shape[1] > PLANE and len(trials) > 1:
         scalings = dict.fromkeys(setting.scaling for setting in tried.settings)
@@ -357,11 +362,10 @@ def _best(trials: list[Trial], n_samples: int) -> int:
     return int(np.argmax(scores >= scores.max() - _TIE))
 
 
-def _runner_up(trials: list[Trial], partitions: list[Labels], best: int) -> RunnerUp | None:
+def _runner_up(trials: list[Trial], alike: Array, best: int) -> RunnerUp | None:
     """Return the trial of largest score whose partition is not (nearly) the winner's."""
     scores = np.nan_to_num([trial.score for trial in trials], nan=-np.inf)
     for i in np.argsort(-scores, kind="stable"):
-        similarity = float(pairwise_agreement([partitions[best], partitions[i]])[0, 1])
-        if similarity < _SAME:
-            return RunnerUp(trials[i], min(1.0, float(np.exp(scores[i] - scores[best]))), similarity)
+        if alike[i] < _SAME:
+            return RunnerUp(trials[i], min(1.0, float(np.exp(scores[i] - scores[best]))), float(alike[i]))
     return None

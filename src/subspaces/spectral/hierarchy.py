@@ -44,6 +44,7 @@ _MOST_LEAVES = 600
 _DRAWN = 30  # clusters that a drawing shows at most
 _MOST_ROWS = 20_000  # samples whose neighbours give the return
 _LEAST = np.finfo(np.float64).tiny
+_NO_PAIR = -1.0  # in the place of a tie: one piece, or one that has gone
 
 
 @dataclass(frozen=True, repr=False)
@@ -297,54 +298,56 @@ def merged(graphs: Sequence[Sparse], pieces: Labels, groups: Labels | None = Non
     between = weights
     between[:, np.arange(m), np.arange(m)] = 0
     near = [_Neighbourhoods(W, pieces, m) for W in graphs]
-    groups = np.arange(m) if groups is None else groups.copy()
+    groups = np.arange(m) if groups is None else groups
     size, number = np.bincount(pieces, minlength=m), np.arange(m)
-    alive = np.ones(m, dtype=bool)
-    ties = np.array([_ties(between, volume, a) for a in range(m)])
+    ties = _ties(between, volume[:, :, None], volume[:, None])
+    np.fill_diagonal(ties, _NO_PAIR)
     together = groups[:, None] == groups
-    sizes, merges, cuts, returns = [*size.tolist()], [], [], []
+    pairs = np.where(together, ties, _NO_PAIR)  # that may be merged
+    n_within = m - len(np.unique(groups))
+    sizes, merges, crossings, smaller, returns = [*size.tolist()], [], [], [], []
     for step in range(m - 1):
-        a, b = _strongest(ties, together, alive, size)
-        crossing = between[:, a, b]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cuts.append(np.nan_to_num(crossing / (np.minimum(inside[:, a], inside[:, b]) + crossing)))
+        pairs = pairs if step < n_within else ties
+        a, b = _strongest(pairs, size)
+        crossings.append(between[:, a, b].copy())
+        smaller.append(np.minimum(inside[:, a], inside[:, b]))
         returns.append([one.join(a, b) for one in near])
         merges.append((number[a], number[b]))
-        inside[:, a] += inside[:, b] + 2 * crossing
+        inside[:, a] += inside[:, b] + 2 * crossings[-1]
         between[:, a] += between[:, b]
         between[:, :, a] += between[:, :, b]
         between[:, a, a] = between[:, b] = between[:, :, b] = 0
         volume[:, a] += volume[:, b]
         size[a] += size[b]
         sizes.append(int(size[a]))
-        number[a], alive[b] = m + step, False
-        ties[a] = ties[:, a] = np.where(alive, _ties(between, volume, a), 0)
-        ties[a, a] = ties[b] = ties[:, b] = 0
+        number[a] = m + step
+        new = _ties(between[:, a], volume[:, a, None], volume)
+        new[ties[a] < 0] = _NO_PAIR
+        ties[a] = ties[:, a] = new
+        ties[b] = ties[:, b] = _NO_PAIR
+        if pairs is not ties:
+            pairs[a] = pairs[:, a] = np.where(together[a], new, _NO_PAIR)
+            pairs[b] = pairs[:, b] = _NO_PAIR
     shape = (len(merges), len(graphs))
-    pairs = np.array(merges, dtype=np.intp).reshape(-1, 2)
-    return Merged(pairs, np.array(sizes), np.reshape(cuts, shape), np.reshape(returns, shape))
+    crossing = np.reshape(crossings, shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cuts = np.nan_to_num(crossing / (np.reshape(smaller, shape) + crossing))
+    joined = np.array(merges, dtype=np.intp).reshape(-1, 2)
+    return Merged(joined, np.array(sizes), cuts, np.reshape(returns, shape))
 
 
-def _ties(between: Array, volume: Array, a: int) -> Array:
-    """Average the ties of piece a with all others over the graphs."""
-    product = np.maximum(volume[:, a][:, None] * volume, _LEAST) ** _POWER
-    mean: Array = (between[:, a] / product).mean(axis=0)
+def _ties(between: Array, volume: Array, others: Array) -> Array:
+    """Average the ties of pieces over the graphs."""
+    mean: Array = (between / np.maximum(volume * others, _LEAST) ** _POWER).mean(axis=0)
     return mean
 
 
-def _strongest(ties: Array, together: Array, alive: Array, size: Array) -> tuple[int, int]:
-    """Find the next pair to merge: of one group while there is one; without any edge left, the two smallest pieces."""
-    pairs = together & alive[:, None] & alive
-    np.fill_diagonal(pairs, False)
-    if not pairs.any():
-        pairs = np.outer(alive, alive)
-        np.fill_diagonal(pairs, False)
-    open_ties = np.where(pairs, ties, -1.0)
-    if open_ties.max() > 0:
-        a, b = divmod(int(first_largest(open_ties.ravel())), len(ties))
-    else:
-        joint = np.where(pairs, size[:, None] + size, np.iinfo(np.intp).max)
-        a, b = divmod(int(joint.argmin()), len(ties))
+def _strongest(pairs: Array, size: Array) -> tuple[int, int]:
+    """Find the next pair to merge: the one with the strongest tie; without any edge left, the two smallest pieces."""
+    a, b = divmod(int(first_largest(pairs)), len(pairs))
+    if pairs[a, b] <= 0:
+        joint = np.where(pairs >= 0, size[:, None] + size, np.iinfo(np.intp).max)
+        a, b = divmod(int(joint.argmin()), len(pairs))
     return min(a, b), max(a, b)
 
 
