@@ -109,5 +109,5 @@ def test_workers_do_not_read_text_nor_write_reports(tmp_path):
     assert "needs a file of .npy, .parquet, or a folder of .parquet or .csv files; got x.csv" in line
     line = fails("cluster", tmp_path / "x.npy", "-k", "2", "--set", f"checkpoint={tmp_path / 'c'}")
     assert "checkpoint has a meaning only for what is read piece by piece" in line
-    line = fails("cluster", tmp_path / "x.npy", "--scheduler", "local", "-k", "2", "--report", tmp_path / "t.md")
+    line = fails("cluster", tmp_path / "x.npy", "--scheduler", "local", "-k", "2", "--report", tmp_path / "t.html")
     assert "--report: has no meaning for a file that workers read piece by piece" in line

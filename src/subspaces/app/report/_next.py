@@ -161,13 +161,3 @@ def command(options: Iterable[Option], added: Sequence[str], name: str = "cluste
     """
     words = [word for option, value in options for word in (option, value) if word]
     return shlex.join(["subspaces", name, *words, *added])
-
-
-def python_steps(content: Content) -> str:
-    """Return the same in Python, with a model that was fitted by the lines of "Repeat it"."""
-    lines = ["model.confidence_           # how sure each label is, model.outliers_: what fits nowhere"]
-    if hasattr(type(content.estimator), "labels_at"):
-        numbers = other_numbers(content) or [max(2, len(content.summary.clusters) - 1)]
-        lines.append(f"model.labels_at({numbers[0]})          # other numbers of clusters from the same fit")
-    lines.append("model.predict(X_new)        # clusters of new points, rows like those of X")
-    return "\n".join(lines)

@@ -18,7 +18,7 @@ import numpy as np
 from subspaces.app.palette import PALETTE
 from subspaces.app.report import _tables as tables
 from subspaces.app.report._content import Content, attempted
-from subspaces.app.report._next import next_steps, python_steps
+from subspaces.app.report._next import next_steps
 from subspaces.app.report._sections import Images, MapView, doubtful_section, gallery, map_view, tree_section
 from subspaces.engine.confidence import UNSURE
 from subspaces.inspection.plots import style
@@ -91,7 +91,6 @@ def render(content: Content) -> str:
         tree = tree_section(content)
         drawings, plots = drawn(content.drawings), drawn(plots_of(content))
         dendrogram = [] if tree is None else drawn([_dendrogram(tree.tree)])
-        still = [] if place is None else drawn([_still_map(content, place)])
     fixed = {
         "content": content,
         "document": content.document,
@@ -104,10 +103,8 @@ def render(content: Content) -> str:
         "told": tables.told(content),
         "compared": [] if content.groups is None else content.groups.compared(MOST_COLUMNS),
         "map": place,
-        "still": still,
         "doubtful": doubtful_section(content, images),
         "steps": next_steps(content),
-        "python_steps": python_steps(content),
         "drawings": drawings,
         "parameters": tables.parameters(content),
         "quality": tables.quality(content),
@@ -268,18 +265,3 @@ def _dendrogram(tree: ClusterTree) -> Plot:
         "them."
     )
     return "The tree of clusters", text, (6.4, 5.0), lambda figure: TreeDisplay.from_tree(tree, ax=figure.subplots())
-
-
-def _still_map(content: Content, view: MapView) -> Plot:
-    """Return the map as a plot, for readers without scripts."""
-
-    def draw(figure: Any) -> None:
-        ax, codes = figure.subplots(), content.codes
-        colors = np.array([PALETTE[color] for color in view.colors])
-        ax.scatter(*view.points.T, s=float(np.clip(9000 / len(codes), 3, 18)), c=colors[codes], linewidths=0)
-        for (x, y), name in zip(view.centres, content.summary.clusters, strict=True):
-            ax.text(x, y, str(name), ha="center", va="center", fontweight="bold", fontsize=8)
-        ax.set(aspect="equal", xticks=[], yticks=[])
-        ax.spines[:].set_alpha(0.25)
-
-    return "Map of the points", "", (6.4, 5.4), draw

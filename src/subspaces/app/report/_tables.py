@@ -5,8 +5,6 @@ from __future__ import annotations
 import platform
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from os import PathLike
-from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone
@@ -14,9 +12,7 @@ from sklearn.base import clone
 from subspaces import __version__
 from subspaces.app.report._content import Content
 from subspaces.engine.confidence import UNSURE
-from subspaces.metrics.tables import Table
 from subspaces.selection.result import TOO_FEW
-from subspaces.utils.atomic import write_text
 from subspaces.utils.spelling import counted
 
 Row = tuple[str, ...]
@@ -73,7 +69,7 @@ def plain_words(content: Content) -> list[str]:
     """Return the sentences at the top of the page."""
     summary, document, noun = content.summary, content.document, content.noun
     n, k, one = len(summary.labels), len(summary.clusters), content.noun[:-1]
-    doubtful, nowhere = int((summary.confidence < UNSURE).sum()), int(summary.fits_nowhere.sum())
+    doubtful = int((summary.confidence < UNSURE).sum())
     if n < TOO_FEW:
         return [f"With only {content.counted(n)} nothing can be said about groups; take what follows as a sketch."]
     if k == 1:
@@ -86,15 +82,9 @@ def plain_words(content: Content) -> list[str]:
         sure = 100 * float(np.median(summary.confidence))
         said = [f"The {n:,} {noun} were put into {k} groups (clusters), {each}."]
         said.append(f"For a typical {one} the cluster is right with a probability of {sure:.0f} %.")
-        low, high = document.get("n_clusters_range", (0, 0))
-        if low < high:
-            said.append(f"The number itself was estimated: anything from {low} to {high} may be right.")
         are = "is" if doubtful == 1 else "are"
         look = f"Look first at the {content.counted(doubtful)} that {are} doubtful."
         said.append(look if doubtful else f"No {one} is doubtful.")
-    if nowhere:
-        fit = "fits" if nowhere == 1 else "fit"
-        said.append(f"{content.counted(nowhere)} {fit} nowhere: unlike all others, or torn.")
     return said
 
 
@@ -171,17 +161,6 @@ def scores(content: Content) -> list[Row]:
     return [("", *(score.title for score in SCORES)), *rows]
 
 
-def clusters(content: Content) -> list[Row]:
-    """Return one row per cluster, after the names of the columns."""
-    rows: list[Row] = [("cluster", "size", "tightness", "confidence", "nearest", "fit nowhere", "most typical")]
-    for row in content.summary.as_rows():
-        typical = ", ".join(content.name_of(i) for i in row["exemplars"][:3])
-        nearest = "" if row["nearest"] < 0 else str(row["nearest"])
-        figures = (f"{row['tightness']:.2f}", f"{row['confidence']:.2f}", nearest, str(row["fits_nowhere"]))
-        rows.append((str(row["cluster"]), str(row["size"]), *figures, typical))
-    return rows
-
-
 def versions() -> list[Row]:
     """Return name and version of what the run depended on."""
     rows: list[Row] = [("subspaces", __version__), ("Python", platform.python_version())]
@@ -205,20 +184,3 @@ def python_lines(content: Content) -> str:
         f"from {module} import {type(estimator).__name__}\n{reading}\nmodel = {estimator!r}{comment}\n"
         f"labels = model.fit_predict(X{', y' if 'told' in content.document else ''})"
     )
-
-
-def write_tables(path: str | PathLike[str], content: Content) -> None:
-    """Write the tables to a ``.md`` or ``.tex`` file."""
-    write_text(path, render_tables(content, latex=Path(path).suffix.lower() == ".tex"))
-
-
-def render_tables(content: Content, *, latex: bool = False) -> str:
-    """Return parameters, quality, scores and clusters as Markdown or LaTeX (booktabs)."""
-    tables = {
-        "Parameters": [("parameter", "value", "origin", "meaning"), *parameters(content)],
-        "Quality": [("measure", "value", "meaning"), *quality(content)],
-        "Scores against the known classes, in percent": scores(content),
-        f"Clusters of {content.title}": clusters(content),
-    }
-    made = [Table(rows[0], rows[1:], title) for title, rows in tables.items() if rows]
-    return "\n\n".join(table.to_latex() if latex else table.to_markdown() for table in made) + "\n"
