@@ -195,7 +195,7 @@ def test_texts_and_counts_are_shown_by_their_words(asks):
     assert "&lt;gene" in explorer.gallery.object
 
 
-def test_work_shows_phases_counts_and_the_time_left():
+def test_work_shows_phases_and_counts():
     shown: list[str] = []
     pane = SimpleNamespace(param=SimpleNamespace(update=lambda object, visible: shown.append(object)))
 

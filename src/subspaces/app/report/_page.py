@@ -97,7 +97,6 @@ def render(content: Content) -> str:
         "style": sheet,
         "script": script,
         "policy": _policy(sheet, script),
-        "words": tables.plain_words(content),
         "figures": tables.key_figures(content),
         "columns": [content.named_by, *(name for name in COLUMNS if name != "class" or content.y is not None)],
         "told": tables.told(content),

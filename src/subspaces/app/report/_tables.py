@@ -12,7 +12,6 @@ from sklearn.base import clone
 from subspaces import __version__
 from subspaces.app.report._content import Content
 from subspaces.engine.confidence import UNSURE
-from subspaces.selection.result import TOO_FEW
 from subspaces.utils.spelling import counted
 
 Row = tuple[str, ...]
@@ -63,29 +62,6 @@ def key_figures(content: Content) -> list[Row]:
     if "scores" in document:
         figures.append((f"{100 * document['scores']['accuracy']:.1f} %", "accuracy", "against the known classes"))
     return figures
-
-
-def plain_words(content: Content) -> list[str]:
-    """Return the sentences at the top of the page."""
-    summary, document, noun = content.summary, content.document, content.noun
-    n, k, one = len(summary.labels), len(summary.clusters), content.noun[:-1]
-    doubtful = int((summary.confidence < UNSURE).sum())
-    if n < TOO_FEW:
-        return [f"With only {content.counted(n)} nothing can be said about groups; take what follows as a sketch."]
-    if k == 1:
-        found = ": nothing speaks for splitting them" if "n_clusters_range" in document else ""
-        said = [f"All {n:,} {noun} are in one group{found}."]
-    else:
-        largest, smallest = int(summary.sizes.max()), int(summary.sizes.min())
-        each = f"from {smallest:,} to {largest:,} {noun}"
-        each = f"each with {content.counted(largest)}" if largest == smallest else each
-        sure = 100 * float(np.median(summary.confidence))
-        said = [f"The {n:,} {noun} were put into {k} groups (clusters), {each}."]
-        said.append(f"For a typical {one} the cluster is right with a probability of {sure:.0f} %.")
-        are = "is" if doubtful == 1 else "are"
-        look = f"Look first at the {content.counted(doubtful)} that {are} doubtful."
-        said.append(look if doubtful else f"No {one} is doubtful.")
-    return said
 
 
 def told(content: Content) -> list[str]:
