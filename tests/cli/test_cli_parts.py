@@ -8,7 +8,6 @@ import pytest
 
 from cli_data import fails, told
 from subspaces.app.cli import _common, _options, _stream
-from subspaces.app.description import plain
 
 
 def test_sizes(tmp_path):
@@ -57,11 +56,6 @@ def test_arguments_are_spelled_as_options(tmp_path):
     (tmp_path / "x.csv").write_text("a,s\n1,cat\n")
     problem = "'cat' is not a number; use --label s, --id s or --ignore s to keep the column out of the points"
     assert problem in fails("cluster", tmp_path / "x.csv")
-
-
-def test_whatever_a_result_holds_becomes_json():
-    value = {1: [np.float32(0.5), np.int64(3)], "a": (np.array([1.0, np.nan]), float("inf"), None, True), "b": int}
-    assert plain(value) == {"1": [0.5, 3], "a": [[1.0, None], None, None, True], "b": "<class 'int'>"}
 
 
 @pytest.mark.parametrize("text", ["32", "32x", "0x4", "3x3x4", "axb", "-3x4"])

@@ -176,7 +176,7 @@ def test_names_that_grow_when_escaped_stay_below_it_too(no_plots, rng, monkeypat
     content = Content.from_estimator(TRR(4).fit(X), X, ids=["<" * 200] * 400, image_shape=(6, 6))
     full = len(render(content))
     monkeypatch.setattr(_page, "MAX_BYTES", full // 3)
-    monkeypatch.setattr(_page, "TABLE_BYTES", full // 6)
+    monkeypatch.setattr(_page, "MOST_LISTED", 100)
     monkeypatch.setattr(_sections, "GALLERY_BYTES", full // 6)
     assert len(render(content)) < full // 3
 
@@ -202,13 +202,9 @@ def test_page_says_what_was_done(points):
     text = " ".join(" ".join(Elements(page).text).split())
     assert sum(map(len, re.findall(r"data:image/png[^\"]*", page))) < 800_000
     assert model.selection_.reason in text
-    assert f"The 48 points were put into {model.n_clusters_} groups" in text
     assert re.search(r"gene \d+ (high|low) \(\S+\)", text)
     for title in ("The graph that was cut", "Spectrum", "Map", "Settings tried", "How many clusters"):
         assert title in text
-    origins = {name: (value, origin) for name, value, origin, _ in _tables.parameters(content)}
-    assert origins["reg"] == (str(model.selection_.winner.reg), "chosen")
-    assert origins["kernel"][1] == "given"
     names: dict[str, object] = {"X": points}
     exec(_tables.python_lines(content), names)
     np.testing.assert_array_equal(names["labels"], model.labels_)
@@ -398,9 +394,9 @@ def test_table_has_the_names_of_files(content):
 
 def test_of_too_many_samples_the_least_sure_and_an_even_part_are_listed(content):
     least = np.argsort(content.summary.confidence, kind="stable")
-    listed = _page._listed(content, 1300.0)
-    assert 10 < len(listed) < 30
-    assert set(least[: len(listed) // 2].tolist()) <= set(listed.tolist())
+    listed = _page._listed(content, 20)
+    assert len(listed) == 20
+    assert set(least[:10].tolist()) <= set(listed.tolist())
     assert listed.max() > 40
 
 
@@ -408,27 +404,10 @@ def test_of_too_many_samples_the_least_sure_and_an_even_part_are_listed(content)
 
 
 def test_tree_section(points):
-    model = KTRR(3).fit(points)
-    tree, made = model.tree_, {}
-    for name, values in (("p_value", [0.0001, 0.3]), ("stability", [0.91])):
-        made[name] = np.full(len(tree.merges), np.nan)
-        made[name][[tree.split(k + 1) for k in range(len(values))]] = values
-    model._tree = replace(tree, **made)
-    page = render(Content.from_estimator(model, points))
+    page = render(Content.from_estimator(KTRR(3).fit(points), points))
     section = re.search(r'<section id="tree">(.*?)</section>', page, re.DOTALL)[1]
     assert section.count("data:image/png") == 2  # light and dark
     assert re.search(r'alt="Dendrogram of 48 points from 1 to \d+ clusters. 3 clusters are shown', section)
-    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", section, re.DOTALL)[1:]]
-    for k, row in enumerate(rows, start=1):
-        large, small = sorted(tree.sizes[tree.merges[tree.split(k)]].tolist(), reverse=True)
-        assert row[:3] == [f"{k} → {k + 1}", f"{large} + {small}", f"{100 * tree.cut[tree.split(k)]:.1f} %"]
-    assert [row[3:] for row in rows] == [["&lt; 0.001", "0.91"], ["0.30", "–"], ["–", "–"]][: len(rows)]
-    captions = {1: "The first split, which", 3: "The splits that the labels make and, in the last row, the next one"}
-    for k, caption in captions.items():
-        model._tree = replace(tree, n_clusters=k, p_value=np.zeros(0), stability=np.zeros(0))
-        found = _sections.tree_section(Content.from_estimator(model, points))
-        assert found.caption.startswith(caption)
-        assert found.names == ("clusters", "sizes", "cut")  # nothing was tested
 
 
 # ---------------------------------------------------------------- what next
@@ -448,9 +427,6 @@ def test_next_commands_keep_what_was_typed(content):
     assert words["Label new points"][0] == [*kept, "--save", "my table.skops"]
     assert words["Label new points"][1][:4] == ["subspaces", "predict", "my table.skops", "NEW"]
     assert words["Try it with your own hands"] == [["subspaces", "explore", *reading]]
-    (scored,) = words["Compare with what you know"]
-    assert "--ignore" not in scored
-    assert scored[scored.index("--label") + 1] == "kind"
     assert "Sort the files into folders" not in words
 
 
@@ -462,7 +438,6 @@ def test_next_commands_only_where_they_make_sense(content):
     folder = replace(content, files=["a/b.png"] * 48, ids=["a/b.png"] * 48, image_shape=(3, 4))
     found = steps_of(folder, "subspaces cluster photos -k 3")
     assert found["Sort the files into folders"][0][-2:] == ["--sort-into", "photos-sorted"]
-    assert "--label folder" in " ".join(found["Compare with your own folders"][0])
 
 
 def test_other_numbers_are_those_that_may_be_right(content, monkeypatch):

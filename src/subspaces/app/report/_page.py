@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,11 +30,8 @@ from subspaces.utils.types import Labels
 MAX_BYTES = 5_900_000
 """Size of a page that any mail server and browser takes."""
 
-TABLE_BYTES = 1_600_000
-"""Most room for the table of samples and their places on the map, in JSON."""
-
-POINT_BYTES = 56
-"""Room of a sample in it beside its name."""
+MOST_LISTED = 12_000
+"""Samples in the table and on the map: some 1.2 MB."""
 
 SPECTRUM = 200_000
 """Samples times clusters up to which the eigenvalues beyond the clusters are computed for a plot: seconds."""
@@ -105,8 +101,6 @@ def render(content: Content) -> str:
         "doubtful": doubtful_section(content, images),
         "steps": next_steps(content),
         "drawings": drawings,
-        "parameters": tables.parameters(content),
-        "quality": tables.quality(content),
         "scores": tables.scores(content),
         "versions": tables.versions(),
         "python": tables.python_lines(content),
@@ -136,7 +130,7 @@ def _policy(style: str, script: str) -> str:
 def _points(content: Content, place: MapView | None, share: float) -> dict[str, Any]:
     """Return columns of the table and of the map; `share` is the part of the usual room they may use."""
     summary = content.summary
-    listed = _listed(content, share * TABLE_BYTES)
+    listed = _listed(content, int(share * MOST_LISTED))
     columns: dict[str, Any] = {
         "named_by": content.named_by,
         "unsure": UNSURE,
@@ -156,13 +150,10 @@ def _points(content: Content, place: MapView | None, share: float) -> dict[str, 
     return columns
 
 
-def _listed(content: Content, room: float) -> Labels:
-    """Return the samples for which there is room: all, else the least sure and an even part of the others."""
+def _listed(content: Content, most: int) -> Labels:
+    """Return the samples that are listed: all, else the least sure and an even part of the others."""
     n = len(content.summary.labels)
     order = np.argsort(content.summary.confidence, kind="stable")
-    sample = [content.place_of(int(i)) for i in order[:200]]
-    each = len(json.dumps(sample)) / max(1, len(sample)) + POINT_BYTES  # names differ in length; the rest is numbers
-    most = max(2, int(room / each))
     if n <= most:
         return np.arange(n)
     rest = np.sort(order[most // 2 :])

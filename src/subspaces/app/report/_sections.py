@@ -16,9 +16,9 @@ from subspaces.app.report._content import Content, attempted
 from subspaces.engine.confidence import UNSURE
 from subspaces.inspection.plots.gallery import data_uri
 from subspaces.inspection.plots.layout import cluster_map, cluster_means
-from subspaces.inspection.plots.tree import TreeDisplay, layers_sentence, p_text
+from subspaces.inspection.plots.tree import TreeDisplay, layers_sentence
 from subspaces.selection.result import TOO_FEW
-from subspaces.spectral.hierarchy import LEVEL, ClusterTree
+from subspaces.spectral.hierarchy import ClusterTree
 from subspaces.utils.components import dense_rows, mean_and_deviation
 from subspaces.utils.types import Array, Labels
 
@@ -45,9 +45,6 @@ SMALL = 96
 
 SIDES = (256, 192, 128, 96, 64)
 """Longest sides that an image among the members may have: the largest for which all find room."""
-
-MOST_SPLITS = 12
-"""Rows of the table of splits."""
 
 
 # ---------------------------------------------------------------- samples as images and profiles
@@ -343,15 +340,11 @@ def _coordinates(content: Content) -> tuple[Array, Array, str]:
 
 @dataclass(frozen=True)
 class TreeSection:
-    """Tree of clusters; the table's `rows` are cells as text, under `names`."""
+    """Tree of clusters, which numbers stand out in it, and the same for who does not see the picture."""
 
     tree: ClusterTree
     sentence: str
     alt: str
-    caption: str
-    names: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    meanings: list[str]
 
 
 def tree_section(content: Content) -> TreeSection | None:
@@ -361,22 +354,7 @@ def tree_section(content: Content) -> TreeSection | None:
         return None
     sentence = layers_sentence(tree.layers, tree.n_clusters)
     alt = f"Dendrogram of {len(tree.leaves):,} {content.noun} from 1 to {TreeDisplay(tree).levels} clusters. {sentence}"
-    names, *rows = split_table(tree)
-    meanings = {
-        "cut": "Cut: the share of the edges of the lighter part that cross to the other. Little is clear.",
-        "p-value": "P-value: how easily chance alone makes such a split of one piece, corrected for the number of "
-        f"splits. Up to {LEVEL:g} a split counts as real; – was not tested.",
-        "stability": "Stability: how well random parts of the graph find the split again, from 0 to 1.",
-    }
-    made = tree.n_clusters - 1
-    if len(rows) <= made:
-        caption = "Every split that the labels make."
-        caption = f"The {len(rows)} coarsest of {made} splits." if len(rows) < made else caption
-    else:
-        caption = "The splits that the labels make and, in the last row, the next one, which they do not."
-        caption = caption if made else "The first split, which the labels do not make."
-    explained = [text for name, text in meanings.items() if name in names]
-    return TreeSection(tree, sentence, alt, caption, names, rows, explained)
+    return TreeSection(tree, sentence, alt)
 
 
 def tree_of(content: Content) -> ClusterTree | None:
@@ -385,22 +363,3 @@ def tree_of(content: Content) -> ClusterTree | None:
     if made is not None or len(content.summary.labels) > LARGE:
         return made
     return attempted("the tree", lambda: getattr(content.estimator, "tree_", None))
-
-
-def split_table(tree: ClusterTree) -> list[tuple[str, ...]]:
-    """Return the coarsest splits, down to the first that the labels do not make; the first row names the columns.
-
-    A measure that is known of none of them has no column.
-    """
-    splits = [tree.split(k) for k in range(1, min(tree.n_clusters, MOST_SPLITS, tree.n_leaves - 1) + 1)]
-    sizes = [sorted(tree.sizes[tree.merges[i]].tolist(), reverse=True) for i in splits]
-    columns = {
-        "clusters": [f"{k} → {k + 1}" for k in range(1, len(splits) + 1)],
-        "sizes": [f"{large:,} + {small:,}" for large, small in sizes],
-        "cut": [f"{100 * tree.cut[i]:.1f} %" for i in splits],
-    }
-    for name, values, text in (("p-value", tree.p_value, p_text), ("stability", tree.stability, "{:.2f}".format)):
-        known = [float(values[i]) if i < len(values) else np.nan for i in splits]
-        if np.isfinite(known).any():
-            columns[name] = [text(value) if np.isfinite(value) else "–" for value in known]
-    return [tuple(columns), *zip(*columns.values(), strict=True)]

@@ -1,4 +1,4 @@
-"""Tables and sentences of the report: key figures, parameters with their origin, quality, clusters, versions."""
+"""Tables and sentences of the report: key figures, what was told, scores, versions."""
 
 from __future__ import annotations
 
@@ -15,20 +15,6 @@ from subspaces.engine.confidence import UNSURE
 from subspaces.utils.spelling import counted
 
 Row = tuple[str, ...]
-
-MEANINGS = {
-    "n_clusters": "number of clusters",
-    "kernel": "how similar two points are",
-    "bandwidth": "width of the kernel",
-    "scaling": "what was done to the points first",
-    "reg": "weight of the penalty on the coefficients",
-    "error_weight": "weight of the error beside the penalty",
-    "n_nonzero": "coefficients kept per point",
-    "graph": "how coefficients become edges",
-    "assign_labels": "how the graph was cut",
-    "random_state": "seed of all random choices",
-}
-"""Parameters worth a row, with what they do."""
 
 
 def two_digits(share: float) -> str:
@@ -88,41 +74,6 @@ def told(content: Content) -> list[str]:
     rest = len(content.summary.clusters) - len(known["names"])
     more = [f"{counted(rest, 'more group')} that you did not name"] if rest else []
     return [said, *lines, *more]
-
-
-def parameters(content: Content) -> list[Row]:
-    """Return name, value, origin and meaning of the parameters."""
-    given, chosen = content.document.get("parameters", {}), content.document.get("chosen", {})
-    defaults = type(content.estimator)().get_params()
-    rows: list[Row] = []
-    for name, meaning in MEANINGS.items():
-        if name in given or name in chosen:
-            value = chosen.get(name, given.get(name))
-            origin = "chosen" if name in chosen else "default" if given[name] == defaults.get(name) else "given"
-            rows.append((name, "none" if value is None else str(value), origin, meaning))
-    return rows
-
-
-def quality(content: Content) -> list[Row]:
-    """Return name, value and meaning of measures that need no known classes."""
-    from subspaces.selection.criteria import normalized_cut
-
-    summary = content.summary
-    rows = [
-        ("mean confidence", summary.confidence.mean(), "how clearly points belong to their cluster, 0 to 1"),
-        ("mean tightness", summary.tightness.mean(), "share of edge weight that stays inside a cluster"),
-    ]
-    W = getattr(content.estimator, "affinity_matrix_", None)
-    if W is not None and W.nnz:
-        rows.append(("normalised cut", normalized_cut(W, content.codes), "share of edge weight that is cut, 0 is best"))
-    selection = getattr(content.estimator, "selection_", None)
-    if selection is not None:
-        rows.append(("modularity", selection.winner.modularity, "edges inside clusters beyond chance"))
-        meaning = "adjusted Rand index with the most similar settings tried"
-        rows.append(("agreement", selection.winner.agreement, meaning))
-        if np.isfinite(selection.stability):
-            rows.append(("stability", selection.stability, "the same clusters from 80 % of the graph, 1 is best"))
-    return [(name, f"{value:.3f}", meaning) for name, value, meaning in rows]
 
 
 def scores(content: Content) -> list[Row]:
