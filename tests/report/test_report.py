@@ -426,7 +426,7 @@ def test_next_commands_keep_what_was_typed(content):
     assert words["Keep the result as a table"] == [[*kept, "-o", "my table-clusters.xlsx"]]
     assert words["Label new points"][0] == [*kept, "--save", "my table.skops"]
     assert words["Label new points"][1][:4] == ["subspaces", "predict", "my table.skops", "NEW"]
-    assert words["Try it with your own hands"] == [["subspaces", "explore", *reading]]
+    assert words["Try it with your own hands"] == [["subspaces", "explore", *reading, "-k", "3"]]
     assert "Sort the files into folders" not in words
 
 

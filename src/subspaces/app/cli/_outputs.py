@@ -216,7 +216,8 @@ def _how(document: dict[str, Any], name: str) -> list[str]:
         if text := document.get(key):
             lines.append(f"{title}{text[0].lower()}{text[1:]}")
     settled = {**document["parameters"], **document.get("chosen", {})}
-    shown = {key: settled[key] for key in SHOWN if settled.get(key) not in (None, AUTO)}
+    unused = ("bandwidth", "reg") if settled.get("kernel") == "neighbors" else ()
+    shown = {key: settled[key] for key in SHOWN if key not in unused and settled.get(key) not in (None, AUTO)}
     setting = ", ".join(f"{key} {value}" for key, value in {**shown, "seed": settled["random_state"]}.items())
     return [*lines, f"method: {name} ({setting})"]
 

@@ -66,7 +66,7 @@ def next_steps(content: Content) -> list[Step]:
         words = [
             (option, value)
             for option, value in base
-            if option in READING or (option == "--set" and str(value).startswith(READING_SETTINGS))
+            if option in READING | NUMBER or (option == "--set" and str(value).startswith(READING_SETTINGS))
         ]
         text = "Opens a page on this machine with the groups, a slider for their number, and questions."
         steps.append(Step("Try it with your own hands", text, (command(words, [], name="explore"),)))
