@@ -75,9 +75,9 @@ def test_geotiff_map(scene, tmp_path):
 
 
 def test_report_with_map_and_spectra(scene, tmp_path):
-    options = ("--image", "-k", 3, "-o", "map.png", "--report", "r.html", "--report", "t.md")
+    options = ("--image", "-k", 3, "-o", "map.png", "--report", "r.html")
     told("cluster", scene / "scene.hdr", *options)
-    assert names(tmp_path) == ["map.png", "r.html", "t.md"]
+    assert names(tmp_path) == ["map.png", "r.html"]
     page = (tmp_path / "r.html").read_text()
     assert page.index("Map of the clusters") < page.index("Mean spectra") < page.index("Confidence of the labels")
     assert "Nanometers" in page

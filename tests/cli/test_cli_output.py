@@ -138,7 +138,7 @@ def test_columns_of_the_result(frame, tmp_path):
 
 def test_from_a_folder_to_sorted_images_and_a_report(faces, tmp_path):
     outputs = ("--sort-into", tmp_path / "sorted", "--report", tmp_path / "out.html", "-o", tmp_path / "labels.csv")
-    outputs = (*outputs, "--report", tmp_path / "tables.md", "--features", "pixels")
+    outputs = (*outputs, "--features", "pixels")
     shown = told("cluster", faces, "-k", 2, *FIXED, *outputs)
     assert "24 images, 144 features" in shown
     assert "note: 24 images of 12 x 12 pixels, used as they are" in shown
@@ -152,7 +152,6 @@ def test_from_a_folder_to_sorted_images_and_a_report(faces, tmp_path):
     page = (tmp_path / "out.html").read_text()
     assert "subspaces cluster" in page
     assert "broken.png" in page
-    assert "**Quality**" in (tmp_path / "tables.md").read_text()
     more = ("--set", "link=true", "--set", "image_size=6x8")
     document = found("cluster", faces, "-k", 2, "--sort-into", tmp_path / "sorted", *more)
     assert document["n_features"] == 48

@@ -8,7 +8,6 @@ import pytest
 
 from cli_data import fails, told
 from subspaces.app.cli import _common, _options, _stream
-from subspaces.app.description import plain
 
 
 def test_sizes(tmp_path):
@@ -59,11 +58,6 @@ def test_arguments_are_spelled_as_options(tmp_path):
     assert problem in fails("cluster", tmp_path / "x.csv")
 
 
-def test_whatever_a_result_holds_becomes_json():
-    value = {1: [np.float32(0.5), np.int64(3)], "a": (np.array([1.0, np.nan]), float("inf"), None, True), "b": int}
-    assert plain(value) == {"1": [0.5, 3], "a": [[1.0, None], None, None, True], "b": "<class 'int'>"}
-
-
 @pytest.mark.parametrize("text", ["32", "32x", "0x4", "3x3x4", "axb", "-3x4"])
 def test_shapes_of_images_are_checked_before_a_file_is_read(text):
     assert "--image-shape: must be HEIGHTxWIDTH" in fails("explore", "nothing.npz", "--image-shape", text)
@@ -109,5 +103,5 @@ def test_workers_do_not_read_text_nor_write_reports(tmp_path):
     assert "needs a file of .npy, .parquet, or a folder of .parquet or .csv files; got x.csv" in line
     line = fails("cluster", tmp_path / "x.npy", "-k", "2", "--set", f"checkpoint={tmp_path / 'c'}")
     assert "checkpoint has a meaning only for what is read piece by piece" in line
-    line = fails("cluster", tmp_path / "x.npy", "--scheduler", "local", "-k", "2", "--report", tmp_path / "t.md")
+    line = fails("cluster", tmp_path / "x.npy", "--scheduler", "local", "-k", "2", "--report", tmp_path / "t.html")
     assert "--report: has no meaning for a file that workers read piece by piece" in line

@@ -191,11 +191,11 @@ def test_texts_and_counts_are_shown_by_their_words(asks):
     rng = np.random.default_rng(0)
     counts = rng.poisson(np.repeat([[3.0, 3, 3, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 3, 3, 3]], 30, axis=0))
     genes = [f"<gene {i}>" for i in range(6)]
-    explorer = Explorer(session_of(sparse.csr_array(counts * 1.0), n_clusters=2, feature_names=genes))
+    explorer = Explorer(session_of(sparse.csr_matrix(counts * 1.0), n_clusters=2, feature_names=genes))
     assert "&lt;gene" in explorer.gallery.object
 
 
-def test_work_shows_phases_counts_and_the_time_left():
+def test_work_shows_phases_and_counts():
     shown: list[str] = []
     pane = SimpleNamespace(param=SimpleNamespace(update=lambda object, visible: shown.append(object)))
 
@@ -262,8 +262,6 @@ def test_server_stops_when_told(number):
 
 
 HOSTED = """
-import sys
-from urllib.parse import urlsplit
 import numpy as np
 from tornado.ioloop import IOLoop
 from subspaces.app.explorer.server import serve
@@ -271,17 +269,16 @@ from subspaces.app.explorer import session_of
 
 session = session_of(np.random.default_rng(0).normal(size=(30, 36)), n_clusters=2, image_shape=(6, 6))
 tell = lambda address: IOLoop.current().call_later(0.3, print, address, flush=True)
-serve(session, host=sys.argv[1], open_browser=False, announce=tell)
+serve(session, open_browser=False, announce=tell)
 """
 UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket"}
 UPGRADE |= {"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0"])
-def test_server_answers_under_its_own_names_only(host):
+def test_server_answers_under_its_own_names_only():
     """Another site may give its own name to this machine (DNS rebinding), and would then be of the same origin."""
-    command = [sys.executable, "-c", HOSTED, host]
+    command = [sys.executable, "-c", HOSTED]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(), text=True
     ) as child:
@@ -296,21 +293,20 @@ def test_server_answers_under_its_own_names_only(host):
 
         try:
             connections = psutil.Process(child.pid).net_connections()
-            assert {c.laddr.ip for c in connections if c.status == psutil.CONN_LISTEN} == {host}
+            assert {c.laddr.ip for c in connections if c.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
             assert status("/") == 404  # the path is a secret
             assert len(parts.path) > 12
             assert status(parts.path) == 200
-            for name in ("localhost", "127.0.0.1", "[::1]"):
+            for name in ("localhost", "127.0.0.1"):
                 assert status(parts.path, Host=f"{name}:{port}") == 200, name
             assert status(f"{parts.path}/29-160") == 200  # a picture
             for name in ("30-160", "0-161", "99999999999-160", "-1-160", "../x-160"):
                 assert status(f"{parts.path}/{name}") == 404, name
-            others = (f"evil.example:{port}", f"127.0.0.1:{port + 1}", "localhost", f"127.0.0.1.evil.example:{port}")
-            for name in others:
+            others = ("evil.example", "10.1.2.3", "[::1]", "127.0.0.1.evil.example")
+            for name in (*(f"{other}:{port}" for other in others), f"127.0.0.1:{port + 1}", "localhost"):
                 assert status(parts.path, Host=name) == 404, name
                 assert status(f"{parts.path}/0-160", Host=name) == 404, name
                 assert status("/static/js/bokeh.min.js", Host=name) == 404, name
-            assert status(parts.path, Host=f"10.1.2.3:{port}") == (200 if host == "0.0.0.0" else 404)
             for origin, expected in ((parts.netloc, 101), (f"evil.example:{port}", 403)):
                 assert status(f"{parts.path}/ws", Origin=f"http://{origin}", **UPGRADE) == expected
         finally:

@@ -73,11 +73,11 @@ class Groups:
         mean, sd, every = middle + own[0], np.sqrt(own[1]), np.array([middle, np.sqrt(whole[1])])
         return cls(titles, sizes, [str(name) for name in frame.columns], mean, sd, difference, every)
 
-    def strongest(self, group: int) -> list[int]:
+    def strongest(self, group: int, most: int = N_TELLING, least: float = STANDS_OUT) -> list[int]:
         """Return the positions of the most telling columns of a group, the most telling first."""
         size = np.abs(self.difference[group])
-        order = np.argsort(-size, kind="stable")[:N_TELLING]
-        return [int(j) for j in order if size[j] >= STANDS_OUT]
+        order = np.argsort(-size, kind="stable")[:most]
+        return [int(j) for j in order if size[j] >= least]
 
     def telling(self, group: int) -> str:
         """Return in words how a group differs from the rest: its three most telling columns, with its means."""
@@ -109,7 +109,7 @@ class Groups:
         for j in self.shown(most):
             decimals = _decimals(self.whole[1, j])
             cells = [(_cell(self.mean[c, j], self.sd[c, j], decimals), j in own) for c, own in enumerate(telling)]
-            found.append((self.columns[j], [*cells, (_cell(*self.whole[:, j], decimals), False)]))
+            found.append((self.columns[j], [*cells, (_cell(self.whole[0, j], self.whole[1, j], decimals), False)]))
         return found
 
 
@@ -129,6 +129,31 @@ def groups_of(data: Dataset, labels: Labels, names: Mapping[int, Any] | None = N
         frame = frame if data.rows is None else frame.iloc[data.rows]
     titles = [f"{name} ({data.units[name]})" if name in data.units else name for name in frame.columns]
     return Groups.of(labels, frame.set_axis(titles, axis=1), names)
+
+
+def unlike(rows: Any, shown: Labels, n: int) -> Labels:
+    """Return up to n rows as unlike the shown ones and each other as there are: each the farthest from all before it.
+
+    Examples
+    --------
+    >>> unlike(np.array([[0.0], [1.0], [9.0], [5.0]]), np.array([0]), 2)
+    array([2, 3])
+    """
+    from sklearn.metrics import pairwise_distances_argmin_min
+    from sklearn.metrics.pairwise import euclidean_distances
+
+    least = pairwise_distances_argmin_min(rows, rows[shown])[1]
+    found: list[int] = []
+    while len(found) < n and least.max() > 0:
+        found.append(int(least.argmax()))
+        least = np.minimum(least, euclidean_distances(rows, rows[found[-1:]]).ravel())
+        least[[*shown, *found]] = 0
+    return np.array(found, dtype=np.intp)
+
+
+def table_of(data: Dataset, groups: Groups | None) -> dict[str, Any]:
+    """Return what :func:`subspaces.app.files.write_labels` writes beside labels: a person's columns, and the groups."""
+    return {**data.table, "original": data.original, "sheets": {} if groups is None else {"groups": groups.table()}}
 
 
 def _moments(n: Array, first: Array, second: Array) -> tuple[Array, Array]:

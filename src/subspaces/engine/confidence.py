@@ -118,6 +118,7 @@ class Summary:
         return {
             "confidence": self.confidence.tolist(),
             "second_cluster": [None if label < 0 else label for label in self.second_cluster.tolist()],
+            "doubtful": (self.confidence < UNSURE).tolist(),
             "margin": self.margin.tolist(),
             "fits_nowhere": self.fits_nowhere.tolist(),
         }

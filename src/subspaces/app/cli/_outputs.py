@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections import Counter
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 KINDS = {
     **dict.fromkeys((".html", ".htm"), "page"),
-    **dict.fromkeys((".md", ".tex"), "tables"),
     **dict.fromkeys((".json", ".nwk", ".newick"), "tree"),
     **dict.fromkeys((".png", ".gif"), "tracks"),
 }
@@ -34,7 +32,6 @@ KINDS = {
 
 WRITTEN = {
     "page": "report written to {}; open it in a browser",
-    "tables": "tables written to {}",
     "tree": "tree written to {}",
     "tracks": "tracks drawn in {}",
 }
@@ -50,7 +47,6 @@ class Outputs:
     """Where results go; None is nowhere."""
 
     labels: Path | None
-    groups: Path | None
     reports: tuple[Path, ...]
     folder: Path | None
     model: Path | None
@@ -72,10 +68,6 @@ class Outputs:
             for path in self.reports:
                 check_output(path, force=force, source=source, suffixes=tuple(KINDS), what="report")
                 self._check_report(path, task)
-        if self.groups is not None:
-            check_output(self.groups, force=force, source=main, suffixes=(".csv", ".tsv"), what="table of groups")
-            if task.is_image:
-                raise refuse("--groups", "has no meaning for an image of spectra; --report shows its mean spectra")
         if self.folder is not None:
             from subspaces.app.files.sorting import check_target
 
@@ -111,9 +103,6 @@ class Outputs:
             sort_into(self.folder, data.source, [str(name) for name in data.ids or ()], run.summary, link=self.link)
             folders, how = counted(len(run.summary.clusters), "folder"), "linked" if self.link else "copied"
             written.append(f"{counted(data.n_samples, 'image')} {how} into {folders} in {self.folder}")
-        if self.groups is not None and run.groups is not None:
-            write_csv(self.groups, run.groups.table())
-            written.append(f"what sets the groups apart written to {self.groups}")
         written += self._write_reports(run)
         if self.model is not None and run.data is not None:
             from subspaces.app.files.models import Reading, save_model
@@ -125,46 +114,30 @@ class Outputs:
     def _write_labels(self, run: Run) -> list[str]:
         """Write the labels; those of a stream may be there already."""
         from subspaces.app.files import write_labels
+        from subspaces.app.groups import table_of
 
         if self.labels is None:
             return []
         if run.data is not None or self.labels.suffix not in LEFT:
-            table: dict[str, Any] = {} if run.data is None else {**run.data.table, "original": run.data.original}
-            table["sheets"] = {} if run.groups is None else {"groups": run.groups.table()}
-            table |= {"columns": run.columns(), "extra": run.document, "force": self.force}
+            table: dict[str, Any] = {"columns": run.columns(), "extra": run.document, "force": self.force}
+            table |= {} if run.data is None else table_of(run.data, run.groups)
             with phase("Writing the labels"):
                 write_labels(self.labels, run.estimator.labels_, **table)
         return [f"labels written to {self.labels}"]
 
     def _write_reports(self, run: Run) -> list[str]:
         kinds = [KINDS[path.suffix.lower()] for path in self.reports]
-        content: Any = None
-        if "page" in kinds or "tables" in kinds:
-            from subspaces.app.report import write_report, write_tables
-
-            with phase("Preparing the report"):
-                content = _content(run)
         for path, kind in zip(self.reports, kinds, strict=True):
             with phase("Writing the report"):
                 if kind == "page":
-                    write_report(path, content)
-                elif kind == "tables":
-                    write_tables(path, content)
+                    from subspaces.app.report import write_report
+
+                    write_report(path, _content(run))
                 elif kind == "tree":
                     _write_tree(path, run)
                 else:
                     draw_tracks(path, run.tracks, run.estimator.labels_)
         return [WRITTEN[kind].format(path) for path, kind in zip(self.reports, kinds, strict=True)]
-
-
-def write_csv(path: Path, rows: list[Any]) -> None:
-    """Write rows as a text table, whole or not at all."""
-    from subspaces.app.files.writing import write_rows
-    from subspaces.utils.atomic import write_text
-
-    text = io.StringIO()
-    write_rows(text, rows, "\t" if path.suffix.lower() == ".tsv" else ",")
-    write_text(path, text.getvalue())
 
 
 def _content(run: Run) -> Content:
@@ -243,7 +216,8 @@ def _how(document: dict[str, Any], name: str) -> list[str]:
         if text := document.get(key):
             lines.append(f"{title}{text[0].lower()}{text[1:]}")
     settled = {**document["parameters"], **document.get("chosen", {})}
-    shown = {key: settled[key] for key in SHOWN if settled.get(key) not in (None, AUTO)}
+    unused = ("bandwidth", "reg") if settled.get("kernel") == "neighbors" else ()
+    shown = {key: settled[key] for key in SHOWN if key not in unused and settled.get(key) not in (None, AUTO)}
     setting = ", ".join(f"{key} {value}" for key, value in {**shown, "seed": settled["random_state"]}.items())
     return [*lines, f"method: {name} ({setting})"]
 

@@ -118,13 +118,7 @@ class Run:
         """Return what is known of every sample beside its label; a column `name` where a person named classes."""
         if self.summary is None:
             return {}
-        from subspaces.engine.confidence import UNSURE
-
         found = self.summary.columns()
-        found = {name: found.pop(name) for name in ("confidence", "second_cluster")} | {
-            "doubtful": (self.summary.confidence < UNSURE).tolist(),
-            **found,
-        }
         if "told" not in self.document:
             return found
         names = self.document["told"]["names"]

@@ -94,17 +94,9 @@ OutputOption = Annotated[
     output(
         "-o --output",
         "FILE",
-        "File for the labels and their confidence: .csv, .tsv, .xlsx, .parquet, .json or .npy (labels only). With "
+        "File for the labels and their confidence beside the columns of FILE: .csv, .tsv, .xlsx (its second sheet has "
+        "the means of each group), .parquet, .json or .npy (labels only). With "
         "--image for the map: .hdr (ENVI), .tif (GeoTIFF), .png or .npy; left out, it is named after the image.",
-    ),
-]
-GroupsOption = Annotated[
-    Path | None,
-    output(
-        "--groups",
-        "FILE",
-        "Table (.csv or .tsv) with size, mean and standard deviation of every column in each group, and what sets it "
-        "apart; a workbook that -o writes has it as its second sheet, the report as a section.",
     ),
 ]
 ReportOption = Annotated[
@@ -113,9 +105,8 @@ ReportOption = Annotated[
         "--report",
         "FILE",
         "By suffix: .html a page for a browser, whole in one file, with what was done and why, plots, every cluster; "
-        ".md or .tex its tables for a text; .json or .nwk (Newick) the clusters from coarse to fine, each split with "
-        "its numbers; with --motion, .png (all frames) or .gif (a film) the tracks coloured by cluster. May be given "
-        "several times.",
+        ".json or .nwk (Newick) the clusters from coarse to fine, each split with its numbers; with --motion, .png "
+        "(all frames) or .gif (a film) the tracks coloured by cluster. May be given several times.",
     ),
 ]
 SortOption = Annotated[
@@ -143,7 +134,6 @@ def cluster(
     image: ImageOption = False,
     motion: MotionOption = False,
     output: OutputOption = None,
-    groups: GroupsOption = None,
     report: ReportOption = None,
     sort_into: SortOption = None,
     save: SaveOption = None,
@@ -164,9 +154,8 @@ def cluster(
     settings = dict(reading.settings)
     named = (settings.pop(name, None) for name in ("mask", "checkpoint"))
     mask, checkpoint = (None if value is None else Path(str(value)) for value in named)
-    outputs = Outputs(
-        output, groups, tuple(report or ()), sort_into, save, bool(options.switch(settings, "link")), force
-    )
+    link = bool(options.switch(settings, "link"))
+    outputs = Outputs(output, tuple(report or ()), sort_into, save, link, force)
     parameters = _parameters({"effort": effort, "scaling": scaling, "random_state": seed}, settings)
     inputs = Inputs.of(file)
     excluded = _checked_kind(inputs, image, motion, scheduler, mask, save)

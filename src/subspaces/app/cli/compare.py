@@ -56,6 +56,7 @@ def compare(
     Example: subspaces compare monday.csv tuesday.csv
     """
     from subspaces.app.files.label_files import read_labels
+    from subspaces.metrics.tables import Table
 
     reading.no_settings()
     label = reading.given.get("label")
@@ -78,26 +79,24 @@ def compare(
     names = [labels.source.name for labels in found]
     if len(set(names)) < len(names):
         names = [str(labels.source) for labels in found]
-    pairs = [(i, j, *_scores(found[i], found[j])) for i, j in combinations(range(len(found)), 2)]
-    known = [] if truth is None else [(i, *_scores(truth, labels)) for i, labels in enumerate(found)]
+    every = [*zip(names, found, strict=True), *([] if truth is None else [(str(label), truth)])]
+    pairs = [((one, other), *_scores(a, b)) for (one, a), (other, b) in combinations(every, 2)]
+    sizes = [{"n_samples": len(each.labels), "n_clusters": len(set(each.labels))} for each in found]
     if as_json:
-        sizes = [{"n_samples": len(labels.labels), "n_clusters": len(set(labels.labels))} for labels in found]
-        document: dict[str, Any] = {
+        document = {
             "files": [{"file": name, **size} for name, size in zip(names, sizes, strict=True)],
-            "pairs": [{"files": [names[i], names[j]], "n_samples": n, **scores} for i, j, n, scores in pairs],
+            "pairs": [{"files": both, "n_samples": n, **scores} for both, n, scores in pairs],
         }
-        if truth is not None:
-            document["truth"] = [{"file": names[i], "n_samples": n, **scores} for i, n, scores in known]
         typer.echo(json.dumps(document, allow_nan=False))
         return
-    tell(_sentence(names, pairs, known, label))
-    for name, labels in zip(names, found, strict=True):
-        n_clusters = counted(len(set(labels.labels)), "cluster")
-        tell(f"{name}: {counted(len(labels.labels), 'point')}, {n_clusters}")
-    if pairs:
-        _print([(f"{names[i]} and {names[j]}", n, scores) for i, j, n, scores in pairs], "agreement")
-    if truth is not None:
-        _print([(names[i], n, scores) for i, n, scores in known], f"against {label}")
+    for name, size in zip(names, sizes, strict=True):
+        tell(f"{name}: {counted(size['n_samples'], 'point')}, {counted(size['n_clusters'], 'cluster')}")
+    rows = [
+        (one_line(" and ".join(both)), str(n), *(f"{100 * scores[key]:.1f}" for key in MEASURES))
+        for both, n, scores in pairs
+    ]
+    typer.echo(f"\n{Table(('agreement', 'points', *MEASURES.values()), rows)}")
+    tell("same: points in matching clusters; ARI: adjusted Rand index; NMI: mutual information; in percent")
 
 
 def _methods(
@@ -148,24 +147,6 @@ def _as_json(found: Any) -> str:
     return json.dumps({"file": found.datasets[0], "methods": by_method, "gaps": gaps}, allow_nan=False)
 
 
-def _sentence(names: list[str], pairs: list[Any], known: list[Any], label: str | None) -> str:
-    """Summarise the tables in one line; of several files by the least and the largest agreement."""
-
-    def share(rows: list[Any]) -> str:
-        found = sorted(100 * row[-1]["accuracy"] for row in rows)
-        least, most = f"{found[0]:.1f}", f"{found[-1]:.1f}"
-        return f"{least} %" if least == most else f"{least} to {most} %"
-
-    said = []
-    if pairs:
-        who = f"{names[0]} and {names[1]}" if len(pairs) == 1 else "The files, two by two,"
-        said.append(f"{who} agree on {share(pairs)} of the points")
-    if known:
-        who = f"{names[0]} agrees" if len(known) == 1 else "they agree" if said else "The files agree"
-        said.append(f"{who} with {label} on {share(known)}{'' if said else ' of the points'}")
-    return "; ".join(said) + "."
-
-
 def _truth(found: list[LabelFile], label: str | None) -> LabelFile | None:
     """Return the known classes, as if they were labels."""
     if label is None:
@@ -198,12 +179,3 @@ def _scores(a: LabelFile, b: LabelFile) -> tuple[int, dict[str, float]]:
         raise FileError(b.source, f"{sizes}; files without ids must have one for each point, in the same order")
     scores = clustering_scores(first, second)
     return len(first), {name: float(scores[name]) for name in MEASURES}
-
-
-def _print(rows: list[tuple[str, int, dict[str, float]]], title: str) -> None:
-    from subspaces.metrics.tables import Table
-
-    cells = [(one_line(name), str(n), *(f"{100 * scores[key]:.1f}" for key in MEASURES)) for name, n, scores in rows]
-    typer.echo(f"\n{Table((title, 'points', *MEASURES.values()), cells)}")
-    if title == "agreement":
-        tell("same: points in matching clusters; ARI: adjusted Rand index; NMI: mutual information; in percent")

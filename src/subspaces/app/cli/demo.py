@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import typer
 
 from subspaces.app.cli import _options as options
 from subspaces.app.cli._common import tell
-from subspaces.app.cli._outputs import write_csv
 
 
 def demo(
@@ -26,12 +25,15 @@ def demo(
 
     Writes labels.csv and digits.png to the folder, replacing what an earlier demo left there.
     """
+    import pandas as pd
+    from matplotlib.figure import Figure
     from sklearn.datasets import load_digits
     from sklearn.preprocessing import normalize
 
     from subspaces.app.files import FileError
+    from subspaces.inspection.plots import show
     from subspaces.metrics import score_table
-    from subspaces.utils.atomic import write_atomically
+    from subspaces.utils.atomic import write_atomically, write_text
 
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -42,11 +44,13 @@ def demo(
     models = _fitted(normalize(digits.data), seed or 0)
     labels = {name: model.labels_ for name, model in models.items()}
     table = score_table(digits.target, labels)
-    columns = [digits.target.tolist(), *(found.tolist() for found in labels.values())]
-    write_csv(output / "labels.csv", [("row", "digit", *labels), *zip(range(1797), *columns, strict=True)])
+    write_text(output / "labels.csv", pd.DataFrame({"digit": digits.target, **labels}).to_csv(index_label="row"))
     best = max((name for name in models if name.startswith("KTRR")), key=lambda name: table.rows[name]["accuracy"])
+    figure = Figure(figsize=(12.8, 11.2), layout="constrained")
+    show(models[best], digits.data.max() - digits.data, image_shape=(8, 8), figure=figure)  # dark on light, as written
+    figure.suptitle(f"Handwritten digits, clustered without their labels by {best}", fontsize=14)
     with write_atomically(output / "digits.png") as stream:
-        _draw(stream, digits.images, models[best], best)
+        figure.savefig(stream, format="png", dpi=120)
     share = {name: f"{100 * scores['accuracy']:.0f} %" for name, scores in table.rows.items()}
     others = f"k-means {share['k-means']} and a constant label {share['constant label']}"
     typer.echo(f"{best}, puts {share[best]} of the images with their own digit; {others}.\n\n{table}\n")
@@ -70,22 +74,3 @@ def _fitted(X: Any, seed: int) -> dict[str, Any]:
         # the neighbour graph of the digits falls apart; scikit-learn connects it and says so
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
         return {name: model.fit(X) for name, model in models.items()}
-
-
-def _draw(stream: BinaryIO, images: Any, model: Any, name: str) -> None:
-    """Draw typical images of each cluster beside the graph that was cut, as PNG."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from subspaces.inspection.plots import AffinityDisplay, GalleryDisplay
-
-    figure = Figure(figsize=(13, 6), layout="constrained")
-    FigureCanvasAgg(figure)
-    samples, graph = figure.subplots(1, 2, width_ratios=(1.2, 1))
-    ink = images.max() - images.reshape(len(images), -1)  # dark on light, as written
-    GalleryDisplay.from_predictions(ink, model.labels_, image_shape=images.shape[1:], n_shown=12, ax=samples)
-    samples.set_title("Images of each cluster", fontsize=11)
-    AffinityDisplay.from_predictions(model.affinity_matrix_, model.labels_, ax=graph)
-    graph.set_title("The graph that was cut, images ordered by cluster", fontsize=11)
-    figure.suptitle(f"Handwritten digits, clustered without their labels by {name}", fontsize=14)
-    figure.savefig(stream, format="png", dpi=120)

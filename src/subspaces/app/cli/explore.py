@@ -24,21 +24,8 @@ if TYPE_CHECKING:
     from subspaces.app.explorer import Session
 
 page = partial(options.option, "The page")
-HostOption = Annotated[
-    str,
-    page(
-        "--host",
-        "ADDRESS",
-        "Address to listen on; left out, 127.0.0.1, which only this machine reaches. There is no password: "
-        "whoever reaches the address and knows its last part sees the data.",
-    ),
-]
 PortOption = Annotated[int, page("--port", "NUMBER", "Port; left out, a free one.", min=0, max=65535)]
 BrowserOption = Annotated[bool, page("--browser/--no-browser", None, "Open the page (the default), or only say where.")]
-PointsOption = Annotated[
-    int,
-    page("--max-points", "NUMBER", "Most points drawn on the map, all are clustered; left out, 2000.", min=3),
-]
 ShapeOption = Annotated[
     str | None,
     page(
@@ -65,11 +52,9 @@ def explore(
     reading: Reading,
     n_clusters: ClustersOption = None,
     image_shape: ShapeOption = None,
-    max_points: PointsOption = 2000,
     answers: AnswersOption = None,
     seed: options.SeedOption = None,
     threads: options.ThreadsOption = None,
-    host: HostOption = "127.0.0.1",
     port: PortOption = 0,
     browser: BrowserOption = True,
     quiet: options.QuietOption = False,
@@ -85,7 +70,7 @@ def explore(
     _server()  # what is missing is said before hours of work
     with limited_threads(threads):
         session, source = started(file, reading, n_clusters, seed, answers, quiet, shape)
-        open_page(session, source, host=host, port=port, open_browser=browser, max_points=max_points)
+        open_page(session, source, port=port, open_browser=browser)
 
 
 def started(

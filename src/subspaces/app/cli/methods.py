@@ -3,67 +3,34 @@
 from __future__ import annotations
 
 import inspect
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from subspaces import registry
 from subspaces.app.cli import _options as options
 from subspaces.app.cli._common import refuse
-from subspaces.app.description import plain
 
 
 def methods(
     name: Annotated[str | None, typer.Argument(help="Show the whole description of one method.")] = None,
-    as_json: options.JsonOption = False,
     debug: options.DebugOption = False,
 ) -> None:
-    """List every method: what it is, its own parameters, its cost and its reference.
-
-    The parameters that all methods share (scaling, random_state) come last.
+    """List every method: what it is, its cost and its reference.
 
     Example: subspaces methods ssc
     """
     known = registry.names(*registry.SHALLOW)
     if name is not None and name not in known:
         raise refuse("NAME", f"'{name}' is not one of {', '.join(known)}")
-    if name is not None and not as_json:
+    if name is not None:
         typer.echo(inspect.getdoc(registry.load(name)))
         return
-    from subspaces.estimators.base import SubspaceClusterer
-
-    shared = plain(SubspaceClusterer().get_params())
-    found = {key: _described(registry.load(key), shared) for key in (known if name is None else (name,))}
-    if as_json:
-        typer.echo(json.dumps(found))
-        return
-    for key, method in found.items():
-        typer.echo(f"{key}: {method['summary']}")
-        typer.echo(f"    parameters  {_listed(method['parameters'])}")
-        typer.echo(f"    cost        {method['cost']}")
-        typer.echo(f"    reference   {method['reference']}\n")
-    typer.echo(f"all methods: {_listed(shared)}")
-    typer.echo(
-        "\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it, --set changes it."
-    )
-
-
-def _described(cls: Any, shared: dict[str, Any]) -> dict[str, Any]:
-    parameters = plain(cls().get_params())
-    own = {key: value for key, value in parameters.items() if key not in shared or shared[key] != value}
-    own.pop("n_clusters", None)
-    return {
-        "class": cls.__name__,
-        "summary": (inspect.getdoc(cls) or "").splitlines()[0],
-        "parameters": own,
-        "cost": cls._cost,
-        "reference": cls._reference,
-    }
-
-
-def _listed(parameters: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in parameters.items())
+    for key in known:
+        method = registry.load(key)
+        typer.echo(f"{key}: {(inspect.getdoc(method) or '').splitlines()[0]}")
+        typer.echo(f"    cost        {method._cost}\n    reference   {method._reference}\n")
+    typer.echo("subspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it, --set changes it.")
 
 
 def cite(

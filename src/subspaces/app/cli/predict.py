@@ -50,7 +50,7 @@ def predict(
     """
     from subspaces.app.files import check_output, write_labels
     from subspaces.app.files.models import load_model
-    from subspaces.app.groups import groups_of
+    from subspaces.app.groups import groups_of, table_of
 
     reading.no_settings()
     inputs = Inputs.of(file)
@@ -70,10 +70,8 @@ def predict(
             labels = estimator.predict(data.X)
             columns = {} if output is None and not as_json else _how_sure(estimator, data.X, labels)
     if output is not None:
-        groups = groups_of(data, labels, getattr(estimator, "class_names_", None))
-        sheets = {} if groups is None else {"groups": groups.table()}
-        own = {"original": data.original, "sheets": sheets}
-        write_labels(output, labels, columns=columns, **data.table, **own, force=force)
+        table = table_of(data, groups_of(data, labels, getattr(estimator, "class_names_", None)))
+        write_labels(output, labels, columns=columns, **table, force=force)
     if as_json:
         document = {"model": str(model), "source": inputs.title, **data.places, "cluster": labels.tolist(), **columns}
         typer.echo(json.dumps(document, allow_nan=False))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_array
 
 from subspaces.app.explorer.session import Session, Settings
@@ -74,6 +75,7 @@ def session_of(
 
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     points = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=3)
+    points = sparse.csr_array(points) if sparse.issparse(points) else points
     n = points.shape[0]
     for name, given in {"y": y, "ids": ids}.items():
         if given is not None and len(given) != n:

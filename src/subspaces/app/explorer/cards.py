@@ -11,6 +11,7 @@ import numpy as np
 
 from subspaces.app.explorer.pictures import Pictures
 from subspaces.app.explorer.session import CLEAR, Session, View
+from subspaces.app.groups import STANDS_OUT, Groups, short
 from subspaces.app.palette import PALETTE
 from subspaces.estimators.explain import Explanation
 from subspaces.inspection.plots.style import readable_on
@@ -60,6 +61,7 @@ def gallery(session: Session, pictures: Pictures) -> str:
     """Return a card for each group: its typical members beside the most different ones, its columns or words."""
     view = session.view
     words = session.words(view)
+    groups = None if words else session.groups(view)
     if pictures.exist:
         bodies = [_pictures(session, pictures, cluster) for cluster in range(len(view.sizes))]
     elif session.texts is not None:
@@ -67,7 +69,7 @@ def gallery(session: Session, pictures: Pictures) -> str:
     elif words:
         bodies = [f"<p class='words'>{escape(', '.join(own))}</p>" for own in words]
     else:
-        bodies = _tables(session)
+        bodies = _tables(session, groups)
     cards = []
     for cluster, body in enumerate(bodies):
         name = f"<b class='given'>{escape(view.names[cluster])}</b>" if view.names[cluster] else ""
@@ -75,7 +77,7 @@ def gallery(session: Session, pictures: Pictures) -> str:
         head = f"{badge(cluster)} {name} <span class='size'>{view.sizes[cluster]:,} · {sure}</span>"
         cards.append(f"<div class='card'><p>{head}</p>{body}</div>")
     kind = "pictures" if pictures.exist else "texts" if session.texts is not None else "tables"
-    after = "" if pictures.exist or session.texts is not None or words else _means(session)
+    after = "" if groups is None else _means(groups)
     return f"<h2>Groups</h2><div class='gallery {kind}'>{''.join(cards)}</div>{after}"
 
 
@@ -114,19 +116,13 @@ def _text(session: Session, i: int, note: str = "") -> str:
     return f"<details><summary>{place}{escape(line)}</summary><pre>{escape(text[:LONGEST])}</pre></details>"
 
 
-def _tables(session: Session) -> list[str]:
+def _tables(session: Session, groups: Groups | None) -> list[str]:
     """Return of each group the columns that set it apart, its standardised profile, and members to look up."""
     view = session.view
-    means, gaps = session.means(view)
     curves = np.clip(session.profiles(view), -2.5, 2.5)
     bodies = []
     for cluster in range(len(view.sizes)):
-        rows = []
-        for f in np.argsort(-np.abs(gaps[cluster]), kind="stable")[:N_TRAITS].tolist():
-            gap = gaps[cluster, f]
-            how = ("high" if gap > 0 else "low") if abs(gap) >= CLEAR / 2 else "as usual"
-            value = f"<td class='number'>{means[cluster, f]:.4g}</td>"
-            rows.append(f"<tr><td>{escape(session.columns[f])}</td>{value}<td class='how'>{how}</td></tr>")
+        rows = [] if groups is None else _traits(groups, cluster)
         typical, different, doubtful = session.members(view, cluster)
         kinds = {"typical": typical[:3], "most different": different[:2], "doubtful": doubtful}
         named = [
@@ -137,17 +133,25 @@ def _tables(session: Session) -> list[str]:
     return bodies
 
 
-def _means(session: Session) -> str:
-    """Return the table of means of all groups, what is far from the mean of all marked."""
-    view = session.view
-    means, gaps = session.means(view)
-    shown = range(min(len(means), MOST_GROUPS))
+def _traits(groups: Groups, cluster: int) -> list[str]:
+    rows = []
+    for f in groups.strongest(cluster, N_TRAITS, least=0):
+        gap = groups.difference[cluster, f]
+        how = ("high" if gap > 0 else "low") if abs(gap) >= STANDS_OUT else "as usual"
+        value = f"<td class='number'>{short(groups.mean[cluster, f])}</td>"
+        rows.append(f"<tr><td>{escape(groups.columns[f])}</td>{value}<td class='how'>{how}</td></tr>")
+    return rows
+
+
+def _means(groups: Groups) -> str:
+    """Return the table of means of all groups, what sets one apart marked."""
+    shown = range(min(len(groups.names), MOST_GROUPS))
     head = "".join(f"<th>{badge(c)}</th>" for c in shown)
     rows = []
-    for f, column in enumerate(session.columns[:MOST_ROWS]):
-        cells = (f"<td class='number{' far' * bool(abs(gaps[c, f]) >= CLEAR)}'>{means[c, f]:.4g}</td>" for c in shown)
-        rows.append(f"<tr><td>{escape(column)}</td>{''.join(cells)}</tr>")
-    note = f"<p class='note'>Bold: {CLEAR:g} standard deviation or more from the mean of all samples.</p>"
+    for column, cells in groups.compared(MOST_ROWS):
+        values = (f"<td class='number{' far' * cells[c][1]}'>{cells[c][0]}</td>" for c in shown)
+        rows.append(f"<tr><td>{escape(column)}</td>{''.join(values)}</tr>")
+    note = "<p class='note'>Mean ± standard deviation. Bold: what sets a group apart from all others.</p>"
     table = f"<div class='wide'><table class='means'><tr><th></th>{head}</tr>{''.join(rows)}</table></div>"
     return f"<details class='all'><summary>Mean of every column in each group</summary>{note}{table}</details>"
 

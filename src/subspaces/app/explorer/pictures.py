@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from contextlib import suppress
 from functools import lru_cache
 from html import escape
 from math import isqrt
@@ -13,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.app.explorer.session import Session
-from subspaces.app.files.image_files import thumbnail
-from subspaces.inspection.plots.gallery import as_bytes, data_uri
+from subspaces.app.pictures import SampleImages, files_of
+from subspaces.inspection.plots.gallery import data_uri
 from subspaces.utils.types import Array, Data
 
 SMALL, LARGE = 160, 1000
@@ -28,10 +27,10 @@ class Pictures:
     def __init__(self, session: Session) -> None:
         self.data, self.address = session.data, ""
         self.exist = self.data.image_shape is not None
-        if self.exist:
-            self._pixels = self.data.X if self.data.pixels is None else self.data.pixels
-            self._low, self._high = float(self._pixels.min()), float(self._pixels.max())
-            self.is_fine = self.data.is_image_folder or max(self.data.image_shape or ()) > SMALL // 2
+        if shape := self.data.image_shape:
+            pixels = self.data.X if self.data.pixels is None else self.data.pixels
+            self._image = SampleImages(pixels, shape, files_of(self.data)).image
+            self.is_fine = self.data.is_image_folder or max(shape) > SMALL // 2
             self.bytes_of = lru_cache(_KEPT)(self._bytes_of)
 
     def _bytes_of(self, i: int, side: int) -> bytes:
@@ -39,19 +38,6 @@ class Pictures:
         stream = io.BytesIO()
         self._image(i, side).save(stream, format="webp", quality=85, lossless=not self.is_fine)
         return stream.getvalue()
-
-    def _image(self, i: int, side: int) -> Any:
-        from PIL import Image
-
-        if self.data.is_image_folder and self.data.ids is not None:
-            with suppress(Exception):  # gone or changed since it was read: what was clustered is still here
-                return thumbnail(self.data.source / str(self.data.ids[i]), side)
-        row: Any = self._pixels[[i]]
-        levels = as_bytes(row.toarray() if sparse.issparse(row) else row, self._low, self._high)
-        shape = self.data.image_shape or ()
-        image = Image.fromarray(levels.reshape(shape[:2] if shape[2:] == (1,) else shape))
-        image.thumbnail((side, side))
-        return image
 
     def source(self, i: int, side: int = SMALL) -> str:
         """Return what an ``<img>`` shows: an address, or the picture itself."""

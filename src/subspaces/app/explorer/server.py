@@ -8,7 +8,6 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
-from ipaddress import ip_address
 from typing import Any
 
 from subspaces.app.explorer.app import Explorer  # isort: skip  (says what to install where Panel is missing)
@@ -29,7 +28,6 @@ def serve(
     *,
     title: str = "subspaces explorer",
     source: str = "",
-    host: str = LOOPBACK,
     port: int = 0,
     open_browser: bool = True,
     announce: Callable[[str], None] | None = None,
@@ -37,27 +35,25 @@ def serve(
 ) -> None:
     """Serve the explorer until interrupted.
 
-    `source` is the file and how it is read, for the command that repeats a view. The default `host` is reached from
-    this machine only; `port` 0 takes a free one. `announce` is called with the page's address, which holds a secret:
-    without it nobody else on the machine finds it. `more` goes to :class:`Explorer`.
+    `source` is the file and how it is read, for the command that repeats a view. Only this machine reaches the server;
+    `port` 0 takes a free one. `announce` is called with the page's address, which holds a secret: without it nobody
+    else on the machine finds it. `more` goes to :class:`Explorer`.
     """
     pictures = Pictures(session)  # all visitors share them, and the session
-    port = port or _free_port(host)
+    port = port or _free_port()
     secret = secrets.token_urlsafe(12)
-    reached = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)
-    shown = f"[{reached}]" if ":" in reached else reached
-    address = f"http://{shown}:{port}/{secret}"
+    names = [f"{name}:{port}" for name in (LOOPBACK, "localhost")]
+    address = f"http://{names[0]}/{secret}"
     pictures.address = f"/{secret}"
     import panel as pn  # late: without it the page says what to install
 
     server = pn.io.server.get_server(
         {secret: lambda: Explorer(session, title, source, pictures, whole_page=True, **more).view},
         port=port,
-        address=host,
+        address=LOOPBACK,
         # another site open in the same browser must not talk to this server
-        websocket_origin=[f"{name}:{port}" for name in {reached, host, "localhost"} if ":" not in name],
+        websocket_origin=names,
         title={secret: title},
-        location=False,  # Panel's cannot read an address of version 6
         start=False,
         show=False,
         use_index=False,
@@ -65,7 +61,7 @@ def serve(
         index=None,
         extra_patterns=[(rf"/{secret}/([0-9]{{1,9}})-([0-9]{{1,4}})", _Picture, {"pictures": pictures})],
     )
-    _answer_only(server._tornado, {shown, "localhost", LOOPBACK, "[::1]"}, port, anywhere=reached != host)
+    _answer_only(server._tornado, names)
     if announce is not None:
         announce(address)
     if open_browser:
@@ -104,33 +100,17 @@ class _Picture(RequestHandler):
         self.finish(await IOLoop.current().run_in_executor(None, self.pictures.bytes_of, int(i), int(side)))
 
 
-def _answer_only(app: Any, names: set[str], port: int, anywhere: bool) -> None:
-    """Refuse requests under other names than these: a page elsewhere may give this machine a name of its own.
-
-    `anywhere`: the server listens on all addresses; they are answered as numbers, which nobody can give to a machine.
-    """
-    find, hosts = app.default_router.find_handler, {f"{name}:{port}" for name in names}
+def _answer_only(app: Any, names: list[str]) -> None:
+    """Refuse requests under other names than these: a page elsewhere may give this machine a name of its own."""
+    find = app.default_router.find_handler
 
     def find_allowed(request: Any, **options: Any) -> Any:
-        host = request.host.lower()
-        name, _, number = host.rpartition(":")
-        if host not in hosts and not (anywhere and number == str(port) and _is_number(name)):
-            return None  # 404, as for a page that is not there
-        app.websocket_origins.add(host)  # the page itself; Bokeh's own list knows no address of version 6
-        return find(request, **options)
+        return find(request, **options) if request.host.lower() in names else None  # 404, as for a page not there
 
     app.default_router.find_handler = find_allowed
 
 
-def _is_number(name: str) -> bool:
-    try:
-        return bool(ip_address(name.strip("[]")))
-    except ValueError:
-        return False
-
-
-def _free_port(host: str) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.bind((host, 0))
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])

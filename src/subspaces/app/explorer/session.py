@@ -18,20 +18,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics.pairwise import euclidean_distances
 
 from subspaces.app.description import describe, with_evidence
 from subspaces.app.explorer.answers import write_answers
 from subspaces.app.features.documents import count_words, leading_words
 from subspaces.app.files import Dataset, write_labels
-from subspaces.app.groups import groups_of
+from subspaces.app.groups import Groups, groups_of, table_of, unlike
 from subspaces.engine.confidence import UNSURE, Summary, summarize
 from subspaces.engine.run import Cache, reusing
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
 from subspaces.inspection.plots.gallery import profiles_of
-from subspaces.inspection.plots.layout import cluster_means
 from subspaces.kernels import KERNELS
 from subspaces.selection.auto import SubspaceClustering
 from subspaces.selection.candidates import NEIGHBORS
@@ -352,29 +350,20 @@ class Session:
         return X if sparse.issparse(X) else (X - self._scale[0]) / self._scale[1]
 
     def members(self, view: View, cluster: int) -> tuple[Labels, Labels, Labels]:
-        """Return the typical members of a group, the most different ones, and the doubtful ones, the least sure first.
-
-        The most different: each as far as can be from all that are shown before it.
-        """
+        """Return the typical members of a group, the most different and the doubtful ones, the least sure first."""
         own, sure = np.flatnonzero(view.labels == cluster), view.summary.confidence
         typical = view.summary.exemplars[cluster][:N_TYPICAL]
         points = self.data.X if self.data.image_shape or self.texts is not None else self.standard
-        rows = points[own]
-        shown = list(np.searchsorted(own, typical[:1]))
-        away = np.full(len(own), np.inf)
-        for _ in range(min(N_DIFFERENT, len(own) - len(typical))):
-            away = np.minimum(away, _squared(rows, shown[-1]))
-            free = np.where(np.isin(own, typical) | np.isin(np.arange(len(own)), shown), -1, away)
-            shown.append(int(free.argmax()))
+        different = own[unlike(points[own], np.searchsorted(own, typical), N_DIFFERENT)]
         doubtful = own[np.argsort(sure[own], kind="stable")]
-        return typical, own[shown[1:]], doubtful[sure[doubtful] < UNSURE][:N_DOUBTFUL]
+        return typical, different, doubtful[sure[doubtful] < UNSURE][:N_DOUBTFUL]
 
-    def means(self, view: View) -> tuple[Array, Array]:
-        """Return the mean of every column in each group, (k, m), and how far that is from the mean of all in sd."""
-        X = self.data.X
-        dense = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
-        means = cluster_means(dense, view.labels)
-        return means, (means - self._scale[0]) / self._scale[1]
+    def groups(self, view: View) -> Groups | None:
+        """Return what sets the groups apart, as ``subspaces cluster`` says it; None where samples have no columns."""
+        data = self.data
+        if data.feature_names is None and data.texts is None and data.image_shape is None:
+            data = replace(data, feature_names=self.columns, columns=None)
+        return groups_of(data, view.labels, dict(enumerate(view.names)))
 
     def profiles(self, view: View) -> Array:
         """Return lower end, mean and upper end of every standardised feature in each group."""
@@ -428,10 +417,11 @@ class Session:
     def write_labels(self, path: Path, force: bool = False) -> None:
         """Write the groups that are shown as ``subspaces cluster -o`` does, with a column of the names given."""
         view = self.view
-        columns: dict[str, Any] = dict(view.summary.columns())
+        columns: dict[str, Any] = view.summary.columns()
         if any(view.names):
             columns = {"name": np.array([view.name_of(k) for k in view.labels.tolist()], dtype=object), **columns}
-        write_labels(path, view.labels, columns=columns, force=force, extra=self._document(), **self.data.table)
+        table = table_of(self.data, self.groups(view))
+        write_labels(path, view.labels, columns=columns, force=force, extra=self._document(), **table)
 
     def labels_file(self, suffix: str) -> io.BytesIO:
         """Return that file as bytes."""
@@ -448,7 +438,7 @@ class Session:
         view = self.view
         names = {k: name for k, name in enumerate(view.names) if name}
         more: dict[str, Any] = {"command": self.command(source) if source else "", "cluster_names": names}
-        more["groups"] = groups_of(self.data, view.labels, names)
+        more["groups"] = self.groups(view)
         with phase("Writing the report"):
             content = Content.from_dataset(view.model, self.data, view.summary, self._document(), **more)
             return io.BytesIO(render(content).encode())
@@ -481,11 +471,6 @@ class Session:
 def _told(before: Labels, after: Labels) -> str:
     """Say how many groups there were and are, and how many samples moved."""
     return str(Change(int(before.max()) + 1, int(after.max()) + 1, n_moved(before, after), [], []))
-
-
-def _squared(rows: Data, i: int) -> Array:
-    """Return the squared distance of every row to row `i`."""
-    return np.asarray(euclidean_distances(rows, rows[[i]], squared=True)).ravel()
 
 
 def _as_bytes(name: str, write: Callable[[Path], None]) -> io.BytesIO:

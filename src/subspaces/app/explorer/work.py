@@ -51,20 +51,15 @@ class Work:
 
 
 class _Bar:
-    """Phase, counts and time left of work as HTML; empty within 0.2 s of the last one."""
+    """Phase and counts of work as HTML; empty within 0.2 s of the last one."""
 
     def __init__(self) -> None:
-        self._name, self._start, self._told = "", 0.0, 0.0
+        self._name, self._told = "", 0.0
 
     def text(self, name: str, done: int, total: int | None) -> str:
         now = time.monotonic()
         if name == self._name and now - self._told < 0.2 and done != total:
             return ""
-        if name != self._name:
-            self._name, self._start = name, now
-        self._told = now
-        counted, left = count_text(done, total), ""
-        if total and 0 < done < total and now - self._start > 1:
-            left = f", about {(now - self._start) * (total - done) / done:.0f} s left"
+        self._name, self._told = name, now
         filled = f" value='{done}' max='{total}'" if total else ""
-        return f"<div class='work'><b>{escape(name)}</b> <progress{filled}></progress> {counted}{left}</div>"
+        return f"<div class='work'><b>{escape(name)}</b> <progress{filled}></progress> {count_text(done, total)}</div>"

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from subspaces.app.description import describe
 from subspaces.app.groups import Groups
+from subspaces.app.pictures import files_of
 from subspaces.engine.confidence import Summary, summarize
 from subspaces.utils.components import dense_rows
 from subspaces.utils.process import warn_caller
@@ -85,9 +86,8 @@ class Content:
         """Take the samples from what `subspaces.app.files.read_table` returned; `more` are other attributes."""
         same = ("y", "classes", "image_shape", "pixels", "texts", "feature_names")
         more |= {name: getattr(data, name) for name in same}
-        files = [data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None
         named_by = next(iter(data.places), "row")
-        more |= {"files": files, "ids": data.names, "named_by": named_by}
+        more |= {"files": files_of(data), "ids": data.names, "named_by": named_by}
         named = document.get("told", {}).get("names", {})
         more.setdefault("cluster_names", {int(cluster): name for cluster, name in named.items()})
         return cls(estimator, data.X, summary, document, **more)

@@ -45,7 +45,7 @@ def next_steps(content: Content) -> list[Step]:
     given = {option for option, _ in typed}
     base = [entry for entry in typed if entry[0] not in OUTPUTS | OUTPUT_SWITCHES]
     stem = Path(str(files[0])).stem or "result"
-    steps = [*_numbers(content, base, stem), *_classes(content, base, stem)]
+    steps = _numbers(content, base, stem)
     if content.files is not None and "--sort-into" not in given:
         last = int(content.summary.clusters.max(initial=0))
         folder = f"cluster_{last:0{max(2, len(str(last)))}d}"
@@ -66,7 +66,7 @@ def next_steps(content: Content) -> list[Step]:
         words = [
             (option, value)
             for option, value in base
-            if option in READING or (option == "--set" and str(value).startswith(READING_SETTINGS))
+            if option in READING | NUMBER or (option == "--set" and str(value).startswith(READING_SETTINGS))
         ]
         text = "Opens a page on this machine with the groups, a slider for their number, and questions."
         steps.append(Step("Try it with your own hands", text, (command(words, [], name="explore"),)))
@@ -104,30 +104,6 @@ def other_numbers(content: Content) -> list[int]:
     return sorted(list(others)[:MOST_NUMBERS])
 
 
-def _classes(content: Content, base: list[Option], stem: str) -> list[Step]:
-    """Propose to score against what could be known classes, and vectors of a network in place of pixels."""
-    steps = []
-    report = ["--report", f"{stem}-scored.html"]
-    ignored = [value for option, value in base if option == "--ignore" and value is not None]
-    if content.y is None and content.files is not None and any("/" in str(name) for name in content.ids or ()):
-        text = "If the subfolders hold known classes: scores the clusters against them."
-        steps.append(Step("Compare with your own folders", text, (command(base, ["--label", "folder", *report]),)))
-    elif content.y is None and ignored:
-        rest = [entry for entry in base if entry != ("--ignore", ignored[0])]
-        text = f"If the column “{ignored[0]}” holds known classes: scores the clusters against them."
-        commands = (command(rest, ["--label", ignored[0], *report]),)
-        steps.append(Step("Compare with what you know", text, commands))
-    is_new = not any(option == "--features" for option, _ in base)
-    if content.files is not None and content.pixels is None and is_new:
-        text = (
-            "Pixels are compared one by one, which suits aligned images such as faces. For photographs, let a network "
-            'describe them first (pip install "subspaces[images]").'
-        )
-        added = ["--features", "efficientnet", "--report", f"{stem}-features.html"]
-        steps.append(Step("If these are photographs", text, (command(base, added),)))
-    return steps
-
-
 def parsed(text: str) -> list[Option]:
     """Return the options and files of a command after its name; empty where there is none.
 
@@ -161,13 +137,3 @@ def command(options: Iterable[Option], added: Sequence[str], name: str = "cluste
     """
     words = [word for option, value in options for word in (option, value) if word]
     return shlex.join(["subspaces", name, *words, *added])
-
-
-def python_steps(content: Content) -> str:
-    """Return the same in Python, with a model that was fitted by the lines of "Repeat it"."""
-    lines = ["model.confidence_           # how sure each label is, model.outliers_: what fits nowhere"]
-    if hasattr(type(content.estimator), "labels_at"):
-        numbers = other_numbers(content) or [max(2, len(content.summary.clusters) - 1)]
-        lines.append(f"model.labels_at({numbers[0]})          # other numbers of clusters from the same fit")
-    lines.append("model.predict(X_new)        # clusters of new points, rows like those of X")
-    return "\n".join(lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +17,7 @@ import numpy as np
 from subspaces.app.palette import PALETTE
 from subspaces.app.report import _tables as tables
 from subspaces.app.report._content import Content, attempted
-from subspaces.app.report._next import next_steps, python_steps
+from subspaces.app.report._next import next_steps
 from subspaces.app.report._sections import Images, MapView, doubtful_section, gallery, map_view, tree_section
 from subspaces.engine.confidence import UNSURE
 from subspaces.inspection.plots import style
@@ -31,11 +30,8 @@ from subspaces.utils.types import Labels
 MAX_BYTES = 5_900_000
 """Size of a page that any mail server and browser takes."""
 
-TABLE_BYTES = 1_600_000
-"""Most room for the table of samples and their places on the map, in JSON."""
-
-POINT_BYTES = 56
-"""Room of a sample in it beside its name."""
+MOST_LISTED = 12_000
+"""Samples in the table and on the map: some 1.2 MB."""
 
 SPECTRUM = 200_000
 """Samples times clusters up to which the eigenvalues beyond the clusters are computed for a plot: seconds."""
@@ -91,26 +87,20 @@ def render(content: Content) -> str:
         tree = tree_section(content)
         drawings, plots = drawn(content.drawings), drawn(plots_of(content))
         dendrogram = [] if tree is None else drawn([_dendrogram(tree.tree)])
-        still = [] if place is None else drawn([_still_map(content, place)])
     fixed = {
         "content": content,
         "document": content.document,
         "style": sheet,
         "script": script,
         "policy": _policy(sheet, script),
-        "words": tables.plain_words(content),
         "figures": tables.key_figures(content),
         "columns": [content.named_by, *(name for name in COLUMNS if name != "class" or content.y is not None)],
         "told": tables.told(content),
         "compared": [] if content.groups is None else content.groups.compared(MOST_COLUMNS),
         "map": place,
-        "still": still,
         "doubtful": doubtful_section(content, images),
         "steps": next_steps(content),
-        "python_steps": python_steps(content),
         "drawings": drawings,
-        "parameters": tables.parameters(content),
-        "quality": tables.quality(content),
         "scores": tables.scores(content),
         "versions": tables.versions(),
         "python": tables.python_lines(content),
@@ -140,7 +130,7 @@ def _policy(style: str, script: str) -> str:
 def _points(content: Content, place: MapView | None, share: float) -> dict[str, Any]:
     """Return columns of the table and of the map; `share` is the part of the usual room they may use."""
     summary = content.summary
-    listed = _listed(content, share * TABLE_BYTES)
+    listed = _listed(content, int(share * MOST_LISTED))
     columns: dict[str, Any] = {
         "named_by": content.named_by,
         "unsure": UNSURE,
@@ -160,13 +150,10 @@ def _points(content: Content, place: MapView | None, share: float) -> dict[str, 
     return columns
 
 
-def _listed(content: Content, room: float) -> Labels:
-    """Return the samples for which there is room: all, else the least sure and an even part of the others."""
+def _listed(content: Content, most: int) -> Labels:
+    """Return the samples that are listed: all, else the least sure and an even part of the others."""
     n = len(content.summary.labels)
     order = np.argsort(content.summary.confidence, kind="stable")
-    sample = [content.place_of(int(i)) for i in order[:200]]
-    each = len(json.dumps(sample)) / max(1, len(sample)) + POINT_BYTES  # names differ in length; the rest is numbers
-    most = max(2, int(room / each))
     if n <= most:
         return np.arange(n)
     rest = np.sort(order[most // 2 :])
@@ -268,18 +255,3 @@ def _dendrogram(tree: ClusterTree) -> Plot:
         "them."
     )
     return "The tree of clusters", text, (6.4, 5.0), lambda figure: TreeDisplay.from_tree(tree, ax=figure.subplots())
-
-
-def _still_map(content: Content, view: MapView) -> Plot:
-    """Return the map as a plot, for readers without scripts."""
-
-    def draw(figure: Any) -> None:
-        ax, codes = figure.subplots(), content.codes
-        colors = np.array([PALETTE[color] for color in view.colors])
-        ax.scatter(*view.points.T, s=float(np.clip(9000 / len(codes), 3, 18)), c=colors[codes], linewidths=0)
-        for (x, y), name in zip(view.centres, content.summary.clusters, strict=True):
-            ax.text(x, y, str(name), ha="center", va="center", fontweight="bold", fontsize=8)
-        ax.set(aspect="equal", xticks=[], yticks=[])
-        ax.spines[:].set_alpha(0.25)
-
-    return "Map of the points", "", (6.4, 5.4), draw

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from subspaces.app.groups import unlike
 from subspaces.app.palette import colors_of
+from subspaces.app.pictures import SampleImages
 from subspaces.app.report._content import Content, attempted
 from subspaces.engine.confidence import UNSURE
-from subspaces.inspection.plots.gallery import as_bytes, data_uri
+from subspaces.inspection.plots.gallery import data_uri
 from subspaces.inspection.plots.layout import cluster_map, cluster_means
-from subspaces.inspection.plots.tree import TreeDisplay, layers_sentence, p_text
+from subspaces.inspection.plots.tree import TreeDisplay, layers_sentence
 from subspaces.selection.result import TOO_FEW
-from subspaces.spectral.hierarchy import LEVEL, ClusterTree
+from subspaces.spectral.hierarchy import ClusterTree
 from subspaces.utils.components import dense_rows, mean_and_deviation
 from subspaces.utils.types import Array, Labels
 
@@ -45,47 +46,28 @@ SMALL = 96
 SIDES = (256, 192, 128, 96, 64)
 """Longest sides that an image among the members may have: the largest for which all find room."""
 
-MOST_SPLITS = 12
-"""Rows of the table of splits."""
-
 
 # ---------------------------------------------------------------- samples as images and profiles
 
 
-class Images:
+class Images(SampleImages):
     """Every sample of a run as a data URI; made when it is asked for, and once."""
 
     def __init__(self, content: Content) -> None:
-        self._content = content
-        self._pixels = content.X if content.pixels is None else content.pixels
-        some = self._pixels[:: max(1, len(self._pixels) // 1000)]
-        self._low, self._high = float(some.min()), float(some.max())
+        assert content.image_shape is not None
+        super().__init__(content.X if content.pixels is None else content.pixels, content.image_shape, content.files)
         self._made: dict[tuple[int, int], str] = {}
 
     def uri(self, i: int, side: int = SMALL) -> str:
         """Return sample `i` as a data URI."""
         if (i, side) not in self._made:
             # the header of a WebP is a tenth of that of a JPEG
-            self._made[i, side] = data_uri(self._image(i, side), kind="webp", quality=70, method=4)
+            self._made[i, side] = data_uri(self.image(i, side), kind="webp", quality=70, method=4)
         return self._made[i, side]
-
-    def _image(self, i: int, side: int) -> Any:
-        """Return the image of the file itself, else of the pixels that were clustered."""
-        from PIL import Image
-
-        from subspaces.app.files.image_files import thumbnail
-
-        if self._content.files is not None:
-            with suppress(Exception):  # gone or changed since it was read: what was clustered is still here
-                return thumbnail(self._content.files[i], side)
-        levels = as_bytes(self._pixels[i], self._low, self._high)
-        image = Image.fromarray(levels.reshape(self._content.image_shape))
-        image.thumbnail((side, side))
-        return image
 
     def fitting_side(self, room: float) -> int:
         """Return the largest side at which all images fit into so many bytes, estimated from 16; else the smallest."""
-        n = len(self._pixels)
+        n = len(self.pixels)
         some = np.unique(np.linspace(0, n - 1, min(n, 16)).astype(int)).tolist()
         fits = (side for side in SIDES if n * sum(len(self.uri(i, side)) for i in some) / len(some) <= room)
         return next(fits, SIDES[-1])
@@ -200,7 +182,7 @@ def _order(content: Content, c: int, first: Labels) -> Labels:
 def _shown_first(content: Content, c: int, are_images: bool) -> tuple[Labels, Labels]:
     """Return the typical members of a cluster and, of images, members as unlike them and each other as there are.
 
-    A cluster of two kinds shows both. Each is the farthest from those found so far; what fits nowhere does not count.
+    A cluster of two kinds shows both; what fits nowhere does not count.
     """
     summary = content.summary
     typical = np.asarray(summary.exemplars[c][:N_TYPICAL], dtype=np.intp)
@@ -209,13 +191,8 @@ def _shown_first(content: Content, c: int, are_images: bool) -> tuple[Labels, La
     if not are_images or not len(members) or not len(typical):
         return typical, np.zeros(0, dtype=np.intp)
     members = members[np.unique(np.linspace(0, len(members) - 1, _COMPARED).astype(int))]
-    points = dense_rows(content.X[members]).astype(np.float64)
-    least = np.min([np.linalg.norm(points - content.row(int(i)), axis=1) for i in typical], axis=0)
-    found: list[int] = []
-    while len(found) < N_DIFFERENT and least.max() > 0:
-        found.append(int(np.argmax(least)))
-        least = np.minimum(least, np.linalg.norm(points - points[found[-1]], axis=1))
-    return typical, members[found]
+    own = np.concatenate([typical, members])
+    return typical, own[unlike(content.X[own], np.arange(len(typical)), N_DIFFERENT)]
 
 
 def _profiles(content: Content, views: list[ClusterView]) -> Callable[[int], str]:
@@ -363,15 +340,11 @@ def _coordinates(content: Content) -> tuple[Array, Array, str]:
 
 @dataclass(frozen=True)
 class TreeSection:
-    """Tree of clusters; the table's `rows` are cells as text, under `names`."""
+    """Tree of clusters, which numbers stand out in it, and the same for who does not see the picture."""
 
     tree: ClusterTree
     sentence: str
     alt: str
-    caption: str
-    names: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    meanings: list[str]
 
 
 def tree_section(content: Content) -> TreeSection | None:
@@ -381,22 +354,7 @@ def tree_section(content: Content) -> TreeSection | None:
         return None
     sentence = layers_sentence(tree.layers, tree.n_clusters)
     alt = f"Dendrogram of {len(tree.leaves):,} {content.noun} from 1 to {TreeDisplay(tree).levels} clusters. {sentence}"
-    names, *rows = split_table(tree)
-    meanings = {
-        "cut": "Cut: the share of the edges of the lighter part that cross to the other. Little is clear.",
-        "p-value": "P-value: how easily chance alone makes such a split of one piece, corrected for the number of "
-        f"splits. Up to {LEVEL:g} a split counts as real; – was not tested.",
-        "stability": "Stability: how well random parts of the graph find the split again, from 0 to 1.",
-    }
-    made = tree.n_clusters - 1
-    if len(rows) <= made:
-        caption = "Every split that the labels make."
-        caption = f"The {len(rows)} coarsest of {made} splits." if len(rows) < made else caption
-    else:
-        caption = "The splits that the labels make and, in the last row, the next one, which they do not."
-        caption = caption if made else "The first split, which the labels do not make."
-    explained = [text for name, text in meanings.items() if name in names]
-    return TreeSection(tree, sentence, alt, caption, names, rows, explained)
+    return TreeSection(tree, sentence, alt)
 
 
 def tree_of(content: Content) -> ClusterTree | None:
@@ -405,22 +363,3 @@ def tree_of(content: Content) -> ClusterTree | None:
     if made is not None or len(content.summary.labels) > LARGE:
         return made
     return attempted("the tree", lambda: getattr(content.estimator, "tree_", None))
-
-
-def split_table(tree: ClusterTree) -> list[tuple[str, ...]]:
-    """Return the coarsest splits, down to the first that the labels do not make; the first row names the columns.
-
-    A measure that is known of none of them has no column.
-    """
-    splits = [tree.split(k) for k in range(1, min(tree.n_clusters, MOST_SPLITS, tree.n_leaves - 1) + 1)]
-    sizes = [sorted(tree.sizes[tree.merges[i]].tolist(), reverse=True) for i in splits]
-    columns = {
-        "clusters": [f"{k} → {k + 1}" for k in range(1, len(splits) + 1)],
-        "sizes": [f"{large:,} + {small:,}" for large, small in sizes],
-        "cut": [f"{100 * tree.cut[i]:.1f} %" for i in splits],
-    }
-    for name, values, text in (("p-value", tree.p_value, p_text), ("stability", tree.stability, "{:.2f}".format)):
-        known = [float(values[i]) if i < len(values) else np.nan for i in splits]
-        if np.isfinite(known).any():
-            columns[name] = [text(value) if np.isfinite(value) else "–" for value in known]
-    return [tuple(columns), *zip(*columns.values(), strict=True)]

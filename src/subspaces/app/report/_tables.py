@@ -1,12 +1,10 @@
-"""Tables and sentences of the report: key figures, parameters with their origin, quality, clusters, versions."""
+"""Tables and sentences of the report: key figures, what was told, scores, versions."""
 
 from __future__ import annotations
 
 import platform
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from os import PathLike
-from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone
@@ -14,26 +12,9 @@ from sklearn.base import clone
 from subspaces import __version__
 from subspaces.app.report._content import Content
 from subspaces.engine.confidence import UNSURE
-from subspaces.metrics.tables import Table
-from subspaces.selection.result import TOO_FEW
-from subspaces.utils.atomic import write_text
 from subspaces.utils.spelling import counted
 
 Row = tuple[str, ...]
-
-MEANINGS = {
-    "n_clusters": "number of clusters",
-    "kernel": "how similar two points are",
-    "bandwidth": "width of the kernel",
-    "scaling": "what was done to the points first",
-    "reg": "weight of the penalty on the coefficients",
-    "error_weight": "weight of the error beside the penalty",
-    "n_nonzero": "coefficients kept per point",
-    "graph": "how coefficients become edges",
-    "assign_labels": "how the graph was cut",
-    "random_state": "seed of all random choices",
-}
-"""Parameters worth a row, with what they do."""
 
 
 def two_digits(share: float) -> str:
@@ -69,35 +50,6 @@ def key_figures(content: Content) -> list[Row]:
     return figures
 
 
-def plain_words(content: Content) -> list[str]:
-    """Return the sentences at the top of the page."""
-    summary, document, noun = content.summary, content.document, content.noun
-    n, k, one = len(summary.labels), len(summary.clusters), content.noun[:-1]
-    doubtful, nowhere = int((summary.confidence < UNSURE).sum()), int(summary.fits_nowhere.sum())
-    if n < TOO_FEW:
-        return [f"With only {content.counted(n)} nothing can be said about groups; take what follows as a sketch."]
-    if k == 1:
-        found = ": nothing speaks for splitting them" if "n_clusters_range" in document else ""
-        said = [f"All {n:,} {noun} are in one group{found}."]
-    else:
-        largest, smallest = int(summary.sizes.max()), int(summary.sizes.min())
-        each = f"from {smallest:,} to {largest:,} {noun}"
-        each = f"each with {content.counted(largest)}" if largest == smallest else each
-        sure = 100 * float(np.median(summary.confidence))
-        said = [f"The {n:,} {noun} were put into {k} groups (clusters), {each}."]
-        said.append(f"For a typical {one} the cluster is right with a probability of {sure:.0f} %.")
-        low, high = document.get("n_clusters_range", (0, 0))
-        if low < high:
-            said.append(f"The number itself was estimated: anything from {low} to {high} may be right.")
-        are = "is" if doubtful == 1 else "are"
-        look = f"Look first at the {content.counted(doubtful)} that {are} doubtful."
-        said.append(look if doubtful else f"No {one} is doubtful.")
-    if nowhere:
-        fit = "fits" if nowhere == 1 else "fit"
-        said.append(f"{content.counted(nowhere)} {fit} nowhere: unlike all others, or torn.")
-    return said
-
-
 def told(content: Content) -> list[str]:
     """Return what known labels changed, then a line for each class that was named; nothing where none was given."""
     known = content.document.get("told")
@@ -124,41 +76,6 @@ def told(content: Content) -> list[str]:
     return [said, *lines, *more]
 
 
-def parameters(content: Content) -> list[Row]:
-    """Return name, value, origin and meaning of the parameters."""
-    given, chosen = content.document.get("parameters", {}), content.document.get("chosen", {})
-    defaults = type(content.estimator)().get_params()
-    rows: list[Row] = []
-    for name, meaning in MEANINGS.items():
-        if name in given or name in chosen:
-            value = chosen.get(name, given.get(name))
-            origin = "chosen" if name in chosen else "default" if given[name] == defaults.get(name) else "given"
-            rows.append((name, "none" if value is None else str(value), origin, meaning))
-    return rows
-
-
-def quality(content: Content) -> list[Row]:
-    """Return name, value and meaning of measures that need no known classes."""
-    from subspaces.selection.criteria import normalized_cut
-
-    summary = content.summary
-    rows = [
-        ("mean confidence", summary.confidence.mean(), "how clearly points belong to their cluster, 0 to 1"),
-        ("mean tightness", summary.tightness.mean(), "share of edge weight that stays inside a cluster"),
-    ]
-    W = getattr(content.estimator, "affinity_matrix_", None)
-    if W is not None and W.nnz:
-        rows.append(("normalised cut", normalized_cut(W, content.codes), "share of edge weight that is cut, 0 is best"))
-    selection = getattr(content.estimator, "selection_", None)
-    if selection is not None:
-        rows.append(("modularity", selection.winner.modularity, "edges inside clusters beyond chance"))
-        meaning = "adjusted Rand index with the most similar settings tried"
-        rows.append(("agreement", selection.winner.agreement, meaning))
-        if np.isfinite(selection.stability):
-            rows.append(("stability", selection.stability, "the same clusters from 80 % of the graph, 1 is best"))
-    return [(name, f"{value:.3f}", meaning) for name, value, meaning in rows]
-
-
 def scores(content: Content) -> list[Row]:
     """Return scores against known classes in percent, beside those of one label for all; the first row names them."""
     if content.y is None:
@@ -169,17 +86,6 @@ def scores(content: Content) -> list[Row]:
     titles = {CONSTANT: "one label for all"}
     rows = [(titles.get(name, name), *(f"{100 * v:z.1f}" for v in row.values())) for name, row in found.items()]
     return [("", *(score.title for score in SCORES)), *rows]
-
-
-def clusters(content: Content) -> list[Row]:
-    """Return one row per cluster, after the names of the columns."""
-    rows: list[Row] = [("cluster", "size", "tightness", "confidence", "nearest", "fit nowhere", "most typical")]
-    for row in content.summary.as_rows():
-        typical = ", ".join(content.name_of(i) for i in row["exemplars"][:3])
-        nearest = "" if row["nearest"] < 0 else str(row["nearest"])
-        figures = (f"{row['tightness']:.2f}", f"{row['confidence']:.2f}", nearest, str(row["fits_nowhere"]))
-        rows.append((str(row["cluster"]), str(row["size"]), *figures, typical))
-    return rows
 
 
 def versions() -> list[Row]:
@@ -205,20 +111,3 @@ def python_lines(content: Content) -> str:
         f"from {module} import {type(estimator).__name__}\n{reading}\nmodel = {estimator!r}{comment}\n"
         f"labels = model.fit_predict(X{', y' if 'told' in content.document else ''})"
     )
-
-
-def write_tables(path: str | PathLike[str], content: Content) -> None:
-    """Write the tables to a ``.md`` or ``.tex`` file."""
-    write_text(path, render_tables(content, latex=Path(path).suffix.lower() == ".tex"))
-
-
-def render_tables(content: Content, *, latex: bool = False) -> str:
-    """Return parameters, quality, scores and clusters as Markdown or LaTeX (booktabs)."""
-    tables = {
-        "Parameters": [("parameter", "value", "origin", "meaning"), *parameters(content)],
-        "Quality": [("measure", "value", "meaning"), *quality(content)],
-        "Scores against the known classes, in percent": scores(content),
-        f"Clusters of {content.title}": clusters(content),
-    }
-    made = [Table(rows[0], rows[1:], title) for title, rows in tables.items() if rows]
-    return "\n\n".join(table.to_latex() if latex else table.to_markdown() for table in made) + "\n"

@@ -116,17 +116,6 @@ def _p_value(tree: ClusterTree, n_clusters: int) -> float:
     return float(tree.p_value[i]) if i < len(tree.p_value) else float("nan")
 
 
-def p_text(p: float) -> str:
-    """Return a p-value as text.
-
-    Examples
-    --------
-    >>> p_text(0.2349), p_text(0.0123), p_text(1e-9)
-    ('0.23', '0.012', '< 0.001')
-    """
-    return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
-
-
 def layers_sentence(layers: Sequence[int], n_clusters: int) -> str:
     """Return a sentence on how many clusters the labels have, and which other numbers stand out.
 
