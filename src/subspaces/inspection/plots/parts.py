@@ -1,4 +1,4 @@
-"""Attributes that displays and scorers read from a fitted estimator, pipeline or search, with errors if missing."""
+"""Attributes that displays read from a fitted estimator, pipeline or search, with errors if missing."""
 
 from __future__ import annotations
 
