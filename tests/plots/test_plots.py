@@ -12,7 +12,7 @@ from scipy.linalg import block_diag
 from sklearn.cluster import KMeans
 
 from subspaces import EKTRR, KASP, KTRR, SC, TRR, SubspaceClustering, cluster_image, compare
-from subspaces.datasets import make_cube, make_motions, make_subspaces
+from subspaces.datasets import make_cube, make_subspaces
 from subspaces.inspection import plots
 from subspaces.inspection.plots import layout, parts, style
 from subspaces.inspection.plots.gallery import most_typical
@@ -322,16 +322,6 @@ def test_tracks_leave_gaps_and_end_in_dots():
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["a: 1 track", "b: 2 tracks"]
 
 
-def test_film_has_all_frames_and_leaves_no_figure_open():
-    image = pytest.importorskip("PIL.Image")
-    before = plt.get_fignums()
-    display = plots.TracksDisplay.of(*make_motions(2, 10, 5, missing=0.1, random_state=0))
-    with image.open(BytesIO(display.film())) as film, image.open(BytesIO(display.picture())) as picture:
-        assert film.n_frames == 5
-        assert min(picture.size) > 500
-    assert plt.get_fignums() == before
-
-
 # ---------------------------------------------------------------- all of them
 
 
@@ -433,7 +423,7 @@ BAD = {
     "one entry for each of the 2 labels": lambda: plots.LabelMapDisplay.from_predictions(
         np.eye(2, dtype=int), names="a"
     ),
-    "two columns for each frame": lambda: plots.TracksDisplay.of(np.zeros((3, 5)), [0, 1, 2]),
+    "two columns for each frame": lambda: plots.TracksDisplay.from_predictions(np.zeros((3, 5)), [0, 1, 2]),
 }
 
 

@@ -28,7 +28,7 @@ KINDS = {
     **dict.fromkeys((".html", ".htm"), "page"),
     **dict.fromkeys((".md", ".tex"), "tables"),
     **dict.fromkeys((".json", ".nwk", ".newick"), "tree"),
-    **dict.fromkeys((".png", ".gif"), "tracks"),
+    ".png": "tracks",
 }
 """What ``--report`` writes, by the suffix of its file."""
 

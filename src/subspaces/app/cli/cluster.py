@@ -114,7 +114,7 @@ ReportOption = Annotated[
         "FILE",
         "By suffix: .html a page for a browser, whole in one file, with what was done and why, plots, every cluster; "
         ".md or .tex its tables for a text; .json or .nwk (Newick) the clusters from coarse to fine, each split with "
-        "its numbers; with --motion, .png (all frames) or .gif (a film) the tracks coloured by cluster. May be given "
+        "its numbers; with --motion, .png the tracks coloured by cluster. May be given "
         "several times.",
     ),
 ]
