@@ -161,12 +161,12 @@ def test_what_must_see_all_points_does(rings):
     estimator = KTRR(3, kernel="linear")
     np.testing.assert_array_equal(fit_predict(estimator, rings, client="here"), expected.labels_)
     assert estimator.solver_ == "low_rank"
-    with pytest.raises(ValueError, match='spectral="full" embeds every point'):
+    with pytest.raises(ValueError, match='spectral="full" embeds every sample'):
         here(rings, assign_labels="kmeans", spectral="full")
 
 
 def test_equal_points_and_bad_numbers(rings):
-    with pytest.warns(UserWarning, match="all 900 points are equal"):
+    with pytest.warns(UserWarning, match="all 900 samples are equal"):
         assert not here(np.ones((900, 3))).any()
     rings[[12, 40, 1700], 1] = np.nan
     with pytest.raises(ValueError, match=r"NaN or infinity in its rows 12, 40, 1700:"):

@@ -158,10 +158,10 @@ def test_embedding_draws_every_sample_once(model, data):
     drawn = np.vstack([np.asarray(c.get_offsets()) for c in display.ax_.collections])
     np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(display.points, axis=0))
     assert [text.get_text() for text in display.ax_.texts] == ["0", "1", "2", "3"]
-    assert display.ax_.get_title() == "Embedding of 120 points, 4 clusters"
+    assert display.ax_.get_title() == "Embedding of 120 samples, 4 clusters"
     by_class = plots.EmbeddingDisplay.from_estimator(model, y=np.array(["ash", "elm", "fir", "oak"])[data[1]])
     assert by_class.names == ["ash", "elm", "fir", "oak"]
-    assert by_class.ax_.get_title() == "Embedding of 120 points, 4 classes"
+    assert by_class.ax_.get_title() == "Embedding of 120 samples, 4 classes"
 
 
 def test_neighbours_on_the_map_differ_in_colour(rng):
@@ -351,7 +351,7 @@ def titled(figure):
 def test_show_draws_what_a_method_has(data, model, landmarks):
     figure = plots.show(model)
     assert len(titled(figure)) == 4
-    assert figure.get_suptitle() == "KTRR: 120 points, 4 clusters"
+    assert figure.get_suptitle() == "KTRR: 120 samples, 4 clusters"
     assert len(titled(plots.show(landmarks, data[0]))) == 4
     kasp = KASP(4, n_landmarks=40).fit(data[0])
     assert len(titled(plots.show(kasp, data[0]))) == 1
@@ -360,7 +360,7 @@ def test_show_draws_what_a_method_has(data, model, landmarks):
     kernel, given = KTRR(4, kernel="precomputed").fit(data[0] @ data[0].T), plt.figure()
     assert plots.show(kernel, figure=given) is given
     assert len(titled(given)) == len([ax for ax in given.axes[:4] if ax.axison]) == 3  # the fourth place stays empty
-    assert plots.show(TRR(1).fit(data[0])).get_suptitle() == "TRR: 120 points, 1 cluster"
+    assert plots.show(TRR(1).fit(data[0])).get_suptitle() == "TRR: 120 samples, 1 cluster"
 
 
 @pytest.mark.parametrize("is_last_line", [True, False])
@@ -397,9 +397,9 @@ def test_methods_without_a_graph_are_refused(data, name):
 
 
 def test_methods_that_lack_something_are_refused(data):
-    with pytest.raises(ValueError, match="SC has no coefficients_: it represents no point by others"):
+    with pytest.raises(ValueError, match="SC has no coefficients_: it represents no sample by others"):
         plots.CoefficientsDisplay.from_estimator(SC(4).fit(data[0]))
-    with pytest.raises(ValueError, match=r"KMeans does not keep the points .* give them as the argument X"):
+    with pytest.raises(ValueError, match=r"KMeans does not keep the samples .* give them as the argument X"):
         plots.GalleryDisplay.from_estimator(KMeans(3, n_init=1).fit(data[0]))
     with pytest.raises(ValueError, match="fit SubspaceClustering"):
         plots.SelectionDisplay.from_estimator(KTRR(4).fit(data[0]))
@@ -409,7 +409,7 @@ def test_methods_that_lack_something_are_refused(data):
 
 BAD = {
     "must be square": lambda: plots.AffinityDisplay.from_predictions(np.ones((3, 4)), [0, 1, 0]),
-    "one entry for each of the 3 points; got 2": lambda: plots.AffinityDisplay.from_predictions(np.eye(3), [0, 1]),
+    "one entry for each of the 3 samples; got 2": lambda: plots.AffinityDisplay.from_predictions(np.eye(3), [0, 1]),
     "one-dimensional and not empty": lambda: plots.EmbeddingDisplay.from_predictions(np.eye(3), [[0, 1, 2]]),
     "embedding must have two dimensions": lambda: plots.EmbeddingDisplay.from_predictions(np.ones(3), [0, 1, 2]),
     "one of auto, pca, map; got 'tsne'": lambda: plots.EmbeddingDisplay.from_predictions(

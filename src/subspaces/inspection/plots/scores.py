@@ -171,7 +171,7 @@ class SelectionDisplay(style.Display):
         settings = counted(int(np.isfinite(self.values).sum()), "setting")
         letters = " (m: modularity, k: k-means)" if {"m", "k"} <= set(self.cuts.ravel()) else ""
         ax.set_title(f"{self.criterion.replace('_', ' ')} of {settings}{letters}")
-        ax.set_xlabel("coefficients, or neighbours, per point (n_nonzero)")
+        ax.set_xlabel("coefficients, or neighbours, per sample (n_nonzero)")
         ax.set_xticks(range(len(self.sizes)), [str(size) for size in self.sizes])
         ax.set_yticks(range(len(self.row_names)), self.row_names, fontsize=8)
         self.colorbar_ = ax.figure.colorbar(image, ax=ax)
