@@ -46,17 +46,6 @@ def test_points_are_never_replaced(X, tmp_path):
 
 
 @pytest.mark.usefixtures("nothing_computed")
-def test_labels_do_not_become_points(X, tmp_path):
-    """In the folder that is read they would be a part of the next run."""
-    folder = tmp_path / "points"
-    folder.mkdir()
-    pd.DataFrame(X, columns=list("abc")).to_parquet(folder / "p.parquet")
-    with pytest.raises(ValueError, match="would replace or join"):
-        cluster(folder, folder / "labels.npy")
-    assert [path.name for path in folder.rglob("*.*")] == ["p.parquet"]
-
-
-@pytest.mark.usefixtures("nothing_computed")
 def test_what_cannot_be_written_is_refused_first(X, tmp_path, monkeypatch):
     for name in ("labels.npy", "labels.parquet"):
         (tmp_path / name).mkdir()

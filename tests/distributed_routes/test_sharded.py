@@ -216,17 +216,6 @@ def test_the_sample_does_not_depend_on_chunks_or_order(rings, rng, monkeypatch):
     assert found[0].content == found[1].content != found[2].content
 
 
-def test_standard_units_are_those_of_all_points(rings):
-    look = _sample.look_at([rings], [0], ThisProcess())
-    parts = [rings[:1000], rings[1000:1500], rings[1500:]]
-    one = _sample.settle(look, [rings], len(rings), "standard", False, ThisProcess())
-    three = _sample.settle(look, parts, len(rings), "standard", False, ThisProcess())
-    np.testing.assert_array_equal(one.offset, three.offset)
-    np.testing.assert_array_equal(one.factor, three.factor)
-    np.testing.assert_allclose(one.offset, rings.mean(axis=0, dtype=np.float64), atol=1e-7)
-    np.testing.assert_allclose(one.factor, 1 / rings.std(axis=0, dtype=np.float64), rtol=1e-6)
-
-
 # ---------------------------------------------------------------- runs that die
 
 

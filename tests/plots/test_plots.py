@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from io import BytesIO
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scipy import sparse
 from scipy.linalg import block_diag
 from sklearn.cluster import KMeans
 
-from subspaces import EKTRR, KASP, KTRR, SC, TRR, SubspaceClustering, cluster_image, compare
+from subspaces import EKTRR, KASP, KTRR, SC, TRR, SubspaceClustering, cluster_image
 from subspaces.datasets import make_cube, make_subspaces
 from subspaces.inspection import plots
 from subspaces.inspection.plots import layout, parts, style
@@ -151,6 +152,8 @@ def test_plane_is_the_principal_one(rng):
     np.testing.assert_allclose(centres, [found[i::3].mean(axis=0) for i in range(3)], atol=1e-12)
     _, _, vectors = np.linalg.svd(Y - Y.mean(axis=0))
     np.testing.assert_allclose(np.abs(found), np.abs((Y - Y.mean(axis=0)) @ vectors[:2].T), atol=1e-10)
+    axes = np.linalg.lstsq(Y - Y.mean(axis=0), found)[0]
+    assert (axes[np.abs(axes).argmax(axis=0), [0, 1]] > 0).all(), "signs are fixed"
 
 
 def test_embedding_draws_every_sample_once(model, data):
@@ -236,8 +239,9 @@ def test_confusion_puts_the_best_matching_on_the_diagonal():
 def test_critical_differences_have_names_ranks_and_bars(rng):
     pytest.importorskip("scikit_posthocs", reason="scikit-posthocs is not installed: pip install subspaces[stats]")
     scores, names = rng.normal(size=(40, 6)) + np.linspace(3, 0, 6), list("abcdef")
-    display = plots.CriticalDifferenceDisplay(friedman(scores, names)).plot()
     ranking = friedman(scores, names)
+    comparison = SimpleNamespace(ranking=lambda metric, level: ranking)
+    display = plots.CriticalDifferenceDisplay.from_comparison(comparison)
     texts = {text.get_text() for text in display.ax_.texts}
     ranks = dict(zip(names, ranking.ranks, strict=True))
     assert all({f"{name}  {rank:.2f}", f"{rank:.2f}  {name}"} & texts for name, rank in ranks.items())
@@ -249,22 +253,13 @@ def test_critical_differences_have_names_ranks_and_bars(rng):
     assert few.ax_.get_xlim()[1] >= max(few.ax_.lines[-1].get_xdata())  # the ruler is seen
 
 
-def test_critical_differences_of_a_comparison(seed):
-    pytest.importorskip("scikit_posthocs", reason="scikit-posthocs is not installed: pip install subspaces[stats]")
-    data = {f"data {i}": make_subspaces(2, 2, 5, 12, random_state=seed + i) for i in range(3)}
-    ax = plt.subplots()[1]
-    display = plots.CriticalDifferenceDisplay.from_comparison(compare(["trr", "lsr1"], data, n_runs=1), ax=ax)
-    assert display.ax_ is ax
-    assert "3 data sets" in ax.get_title()
-    assert any("k-means" in text.get_text() for text in ax.texts)
-
-
 def test_settings_tried(auto):
     display = plots.SelectionDisplay.from_estimator(auto)
     assert np.nanmax(display.values) == pytest.approx(auto.selection_.winner.score)  # ties go by rule
     (frame,) = display.ax_.patches
     cell = display.values[round(frame.get_y() + 0.5), round(frame.get_x() + 0.5)]
     assert cell == auto.selection_.winner.score
+    assert not any("None" in name for name in display.row_names), "no scaling"
     display.values[0, 0] = np.nan  # a setting that was not tried stays empty
     assert len(display.plot().ax_.texts) == np.isfinite(display.values).sum()
     other = plots.SelectionDisplay.from_estimator(auto, criterion="modularity")

@@ -186,11 +186,10 @@ class StructAE(OnCodes, DeepClusterer):
 
     def _train(self, training: Training, rows: Tensor, network: Any) -> Coefficients:
         autoencoder = network.autoencoder
+        network.set_prior(self._prior(rows.cpu().numpy()), rows)
 
         def update(epoch: int) -> None:
-            if epoch == 0:
-                network.set_prior(self._prior(rows.cpu().numpy()), rows)
-            elif self.update_every is not None and epoch % self.update_every == 0:
+            if epoch and self.update_every is not None and epoch % self.update_every == 0:
                 network.set_prior(self._prior(self._scaled_codes(autoencoder, rows)), rows)
 
         training.stage(

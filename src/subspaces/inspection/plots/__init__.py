@@ -63,9 +63,7 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
     if X is not None or parts.kept_points(clusterer) is not None:
         drawings.append(partial(GalleryDisplay.from_estimator, X=X, image_shape=image_shape))
     if not drawings:
-        raise ValueError(
-            f"{type(clusterer).__name__} keeps no graph and no samples: give these as the argument X."
-        )
+        raise ValueError(f"{type(clusterer).__name__} keeps no graph and no samples: give these as the argument X.")
     n_columns = min(2, len(drawings))
     n_rows = -(-len(drawings) // 2)
     if figure is None:

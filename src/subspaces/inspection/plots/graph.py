@@ -104,7 +104,6 @@ class _MatrixDisplay(style.Display):
         ax.set_title(self._title)
         style.caption(ax, self.note)
         self.colorbar_ = ax.figure.colorbar(self.im_, ax=ax, fraction=0.046, pad=0.03)
-        self.colorbar_.outline.set_visible(False)
 
     def _colors(self, ax: Any) -> dict[str, Any]:
         """Return a root scale for weights, because the weak edges between clusters are what matters."""

@@ -79,7 +79,6 @@ class ConfusionDisplay(style.Display):
         ax.set(xlabel="cluster, in the order of the best matching", ylabel="class")
         ax.set_title(f"{100 * self.accuracy:.1f} % on the diagonal")
         self.colorbar_ = ax.figure.colorbar(self.im_, ax=ax, fraction=0.046, pad=0.03, label="share of the class")
-        self.colorbar_.outline.set_visible(False)
 
 
 class CriticalDifferenceDisplay(style.Display):
