@@ -109,6 +109,7 @@ def test_spectrum_of_a_graph_with_known_eigenvalues():
     np.testing.assert_allclose(display.gap_, 1.25)
     assert display.widest_ == 3
     assert "after 3 clusters" in display.ax_.get_title()
+    assert len(plots.SpectrumDisplay.from_predictions(W, 3, n_eigenvalues=99).eigenvalues) == 14
     assert np.isnan(plots.SpectrumDisplay(np.array([0.0, 0.1]), 2).plot().gap_)  # the next one was not computed
 
 
@@ -228,6 +229,7 @@ def test_confusion_puts_the_best_matching_on_the_diagonal():
     assert display.clusters == ["5", "3"]
     assert display.counts.tolist() == [[2, 0], [1, 1], [0, 1]]
     assert display.accuracy == np.trace(display.counts) / 5
+    assert display.im_.get_clim() == (0, 1)
     assert sorted(text.get_text() for text in display.ax_.texts) == ["1", "1", "1", "2"]
     many = np.arange(300) % 60
     assert not plots.ConfusionDisplay.from_predictions(many, many).ax_.texts  # no room for numbers
