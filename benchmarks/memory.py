@@ -93,8 +93,9 @@ ROUTES = {
     "uspec": Route("uspec", 30_000, parameters={"n_landmarks": 2000}),
     **{
         f"deep, {name}": Route(name, 2500, m=36, dtype="float32", parameters=NETWORK)
-        for name in ("dscnet", "dasc", "structae")
+        for name in ("dscnet", "dasc", "ktrrnet", "structae")
     },
+    "deep, aektrr": Route("aektrr", 4000, m=36, dtype="float32", parameters=ENCODER),
     "deep, aessc": Route("aessc", 2500, m=36, dtype="float32", parameters=ENCODER),
     "ktrr, predict": Route("ktrr", 2000, predict=20_000),
     "ktrr, two scales, predict": Route("ktrr", 5000, parameters={"solver": "two_scale"}, predict=30_000),

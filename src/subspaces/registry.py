@@ -52,6 +52,8 @@ METHODS = (
     Entry("dasc", "DASC", "subspaces.deep.dasc", "deep", "deep"),
     Entry("structae", "StructAE", "subspaces.deep.encoded", "deep", "deep"),
     Entry("aessc", "AESSC", "subspaces.deep.encoded", "deep", "deep"),
+    Entry("ktrrnet", "KTRRNet", "subspaces.deep.self_expressive", "deep", "deep"),
+    Entry("aektrr", "AEKTRR", "subspaces.deep.encoded", "deep", "deep"),
 )
 """The methods, in the order of the paper."""
 

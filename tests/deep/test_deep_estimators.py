@@ -1,4 +1,4 @@
-"""The deep estimators: equal to their shallow methods without layers, repeatable, clear about errors."""
+"""The deep estimators: equal to their shallow methods without layers, repeatable, resumable, clear about errors."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from sklearn.utils.estimator_checks import check_estimator
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install subspaces[deep]")
 
-from subspaces import LSR2, SSC, TRR  # noqa: E402
-from subspaces.deep import AESSC, DASC, DSCNet, StructAE  # noqa: E402
+from subspaces import KTRR, LSR2, SSC, TRR  # noqa: E402
+from subspaces.deep import AEKTRR, AESSC, DASC, DSCNet, KTRRNet, StructAE  # noqa: E402
 from subspaces.deep.dasc import labels_of  # noqa: E402
 from subspaces.metrics import accuracy  # noqa: E402
 from subspaces.representation.coefficients import from_dense  # noqa: E402
+from subspaces.utils.progress import progress_to  # noqa: E402
 
 QUICK = {
     DSCNet: {"epochs": 12, "pretrain_epochs": 8, "graph_params": {"subspace_dim": 2}},
@@ -26,12 +27,14 @@ QUICK = {
     },
     StructAE: {"hidden": (12, 6), "epochs": 8, "pretrain_epochs": 6, "update_every": 3},
     AESSC: {"pretrain_epochs": 8},
+    KTRRNet: {"epochs": 6, "pretrain_epochs": 6},
+    AEKTRR: {"pretrain_epochs": 8},
 }
 every_method = pytest.mark.parametrize("cls", QUICK, ids=lambda cls: cls.__name__)
 
 
 def quick(cls, **changes):
-    common = {"n_clusters": 3, "batch_size": 20}
+    common = {"n_clusters": 3, "batch_size": 20, "save_every": 2}
     return cls(**{**common, **QUICK[cls], **changes})
 
 
@@ -57,7 +60,7 @@ def test_clusters_easy_images(cls, images):
     assert all(losses[-1] < losses[0] for losses in list(model.losses_.values())[:2])
     np.testing.assert_array_equal(model.predict(X[:5]), model.labels_[:5])
     # a network is trained in single precision, what is computed of its codes in double
-    assert model.affinity_matrix_.dtype == (np.float32 if cls in (DSCNet, DASC) else np.float64)
+    assert model.affinity_matrix_.dtype == (np.float32 if cls in (DSCNet, DASC, KTRRNet) else np.float64)
 
 
 @every_method
@@ -82,6 +85,58 @@ def test_same_seed_same_labels_and_nothing_global_changes(cls, images):
     assert first.losses_ != third.losses_
 
 
+@every_method
+def test_resumed_run_equals_uninterrupted_one(cls, images, tmp_path):
+    X, _ = images
+    whole = quick(cls).fit(X)
+    for stage, losses in whole.losses_.items():
+        for stop in {3, len(losses) - 1}:
+
+            def interrupt(name, epoch, epochs, stage=stage, stop=stop):
+                if (name, epoch) == (f"Training the network ({stage})", stop):
+                    raise KeyboardInterrupt
+
+            folder = tmp_path / f"{stage}{stop}"
+            folder.mkdir()
+            with pytest.raises(KeyboardInterrupt), progress_to(interrupt):
+                quick(cls, checkpoints=folder).fit(X)
+            resumed = quick(cls, checkpoints=folder).fit(X)
+            assert resumed.losses_ == whole.losses_, (stage, stop)
+            np.testing.assert_array_equal(resumed.labels_, whole.labels_)
+            # the same C; the eigensolver of the graph rounds by where its memory lies
+            np.testing.assert_allclose(resumed.coefficients_.toarray(), whole.coefficients_.toarray(), atol=1e-4)
+    assert not list(tmp_path.rglob("*.part"))
+
+
+@every_method
+def test_a_finished_checkpoint_serves_other_graphs(cls, images, tmp_path):
+    X, _ = images
+    other = {"graph": "symmetric", "graph_params": None, "assign_labels": "kmeans", "n_nonzero": 4}
+    quick(cls, checkpoints=tmp_path).fit(X)
+
+    def refuse(name, *_):
+        assert cls is DASC or "Training" not in name, "trained again"  # there the graph takes part in the training
+        assert "pretrain" not in name
+
+    with progress_to(refuse):
+        again = quick(cls, checkpoints=str(tmp_path), **other).fit(X)
+    fresh = quick(cls, **other).fit(X)
+    assert again.losses_ == fresh.losses_
+    np.testing.assert_array_equal(again.labels_, fresh.labels_)
+
+
+def test_methods_share_the_autoencoder(images, tmp_path):
+    X, _ = images
+    first = quick(AEKTRR, checkpoints=tmp_path).fit(X)
+    seen = []
+    with progress_to(lambda *report: seen.append(report)):
+        second = quick(DSCNet, checkpoints=tmp_path).fit(X)
+    trained = [report for report in seen if "Training" in report[0] and report[1]]
+    assert trained == [("Training the network (self-expression)", epoch, 12) for epoch in range(1, 13)]
+    assert second.losses_["pretrain"] == first.losses_["pretrain"]
+    assert second.losses_ == quick(DSCNet).fit(X).losses_
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_checks():
     check_estimator(DSCNet(3, channels=(), epochs=5, graph="symmetric", assign_labels="kmeans"), on_skip=None)
@@ -102,6 +157,16 @@ def test_aessc_without_layers_is_ssc(rng):
     X = np.kron(np.eye(3), rng.normal(size=(12, 3))) + 0.01 * rng.normal(size=(36, 9))
     deep, shallow = AESSC(3, channels=(), scaling=None).fit(X), SSC(3).fit(X)
     np.testing.assert_allclose(deep.coefficients_.toarray(), shallow.coefficients_.toarray(), atol=1e-12)
+    np.testing.assert_array_equal(deep.labels_, shallow.labels_)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("cls", [AEKTRR, KTRRNet])
+def test_ktrr_without_layers(rng, cls, kernel):
+    X = rng.normal(size=(40, 5))
+    deep = cls(3, channels=(), kernel=kernel, reg=0.3).fit(X)
+    shallow = KTRR(3, kernel=kernel, reg=0.3, scaling="unit", solver="dense").fit(X)
+    np.testing.assert_allclose(deep.coefficients_.toarray(), shallow.coefficients_.toarray(), atol=1e-8)
     np.testing.assert_array_equal(deep.labels_, shallow.labels_)
 
 
@@ -129,13 +194,13 @@ def test_dscnet_without_layers_reaches_ridge(rng):
 def test_layouts_of_images_are_equal(images, rng):
     grey, _ = images
     colour = np.stack([grey, grey**2, 1 - grey], axis=3)
-    expected = AESSC(3, pretrain_epochs=3).fit(colour)
+    expected = AEKTRR(3, pretrain_epochs=3).fit(colour)
     for X, shape in (
         (colour.transpose(0, 3, 1, 2), None),
         (colour.reshape(45, -1), (8, 6, 3)),
         (colour.tolist(), None),
     ):
-        other = AESSC(3, pretrain_epochs=3, image_shape=shape).fit(np.asarray(X, np.float32))
+        other = AEKTRR(3, pretrain_epochs=3, image_shape=shape).fit(np.asarray(X, np.float32))
         assert other.losses_ == expected.losses_
         assert other.image_shape_ == (8, 6, 3)
     np.testing.assert_array_equal(expected.predict(colour.transpose(0, 3, 1, 2)), expected.labels_)
@@ -154,17 +219,19 @@ def test_layouts_of_images_are_equal(images, rng):
 )
 def test_errors_about_images(shape, image_shape, message):
     with pytest.raises(ValueError, match=message):
-        AESSC(2, image_shape=image_shape).fit(np.ones(shape) * np.arange(10).reshape(-1, *[1] * (len(shape) - 1)))
+        AEKTRR(2, image_shape=image_shape).fit(np.ones(shape) * np.arange(10).reshape(-1, *[1] * (len(shape) - 1)))
 
 
-def test_errors_about_parameters(images):
+def test_errors_about_parameters(images, tmp_path):
     with pytest.raises(ValueError, match="device='nowhere'"):
-        quick(AESSC, device="nowhere").fit(images[0])
+        quick(AEKTRR, device="nowhere").fit(images[0])
+    with pytest.raises(ValueError, match=r"checkpoints=.* must be a folder that exists"):
+        quick(AEKTRR, checkpoints=tmp_path / "none").fit(images[0])
     with pytest.raises(ValueError, match="odd numbers"):
-        AESSC(3, channels=(4,), kernel_sizes=(2,)).fit(images[0])
+        AEKTRR(3, channels=(4,), kernel_sizes=(2,)).fit(images[0])
     with pytest.raises(ValueError, match="one for each of channels"):
-        AESSC(3, channels=(4, 4), kernel_sizes=(3,)).fit(images[0])
-    with pytest.raises(ValueError, match="'norm' parameter of DASC"):
+        AEKTRR(3, channels=(4, 4), kernel_sizes=(3,)).fit(images[0])
+    with pytest.raises(ValueError, match='norm="l2"'):
         DASC(3, norm="l1").fit(images[0])
 
 
@@ -173,7 +240,7 @@ def test_errors_about_parameters(images):
 
 def test_stops_early_on_the_loss(images):
     X, _ = images
-    model = AESSC(3, pretrain_epochs=2000, tol=0.2, patience=3).fit(X)
+    model = AEKTRR(3, pretrain_epochs=2000, tol=0.2, patience=3).fit(X)
     losses = model.losses_["pretrain"]
     assert 3 < len(losses) < 2000
     assert min(losses[:-3]) - min(losses[-3:]) < 0.2 * min(losses[:-3])
@@ -183,3 +250,38 @@ def test_a_loss_that_explodes_is_an_error(images):
     X, _ = images
     with pytest.raises(FloatingPointError, match="lower learning_rate"):
         DSCNet(3, learning_rate=1e20, epochs=50, tol=None).fit(X)
+
+
+def test_other_runs_have_other_checkpoints(images, tmp_path):
+    X, _ = images
+    quick(AEKTRR, checkpoints=tmp_path).fit(X)
+    assert len(list(tmp_path.iterdir())) == 1
+    for changes, rows in (
+        ({"learning_rate": 0.01}, X),
+        ({}, X[::-1]),
+        ({"random_state": 3}, X),
+        ({"channels": (4,)}, X),
+    ):
+        n_files = len(list(tmp_path.iterdir()))
+        quick(AEKTRR, checkpoints=tmp_path, **changes).fit(rows)
+        assert len(list(tmp_path.iterdir())) == n_files + 1
+
+
+class Evil:
+    def __reduce__(self):
+        return exec, ("raise SystemExit('code ran')",)
+
+
+@pytest.mark.parametrize("content", ["bytes", {"format": 2, "identity": Evil()}, {"format": 0, "identity": {}}])
+def test_checkpoints_that_are_none_are_refused(images, tmp_path, content):
+    X, _ = images
+    quick(AEKTRR, checkpoints=tmp_path).fit(X)
+    (path,) = tmp_path.iterdir()
+    if content == "bytes":
+        path.write_bytes(b"something else")
+    else:
+        torch.save(content, path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=f"{path.name} .* delete it"):
+        quick(AEKTRR, checkpoints=tmp_path).fit(X)
+    assert path.read_bytes() == before

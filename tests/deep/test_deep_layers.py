@@ -10,7 +10,12 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 from subspaces.deep.autoencoder import Autoencoder, convolutional, default_layers, dense  # noqa: E402
 from subspaces.deep.dasc import cluster_bases, discriminator_step, energies, sample_fakes  # noqa: E402
 from subspaces.deep.encoded import StructuredAutoencoder  # noqa: E402
-from subspaces.deep.self_expressive import SelfExpressiveAutoencoder, unit_rows  # noqa: E402
+from subspaces.deep.self_expressive import (  # noqa: E402
+    SelfExpressiveAutoencoder,
+    codes_inverse,
+    ridge_rebuilt,
+    unit_rows,
+)
 from subspaces.graphs.rules import truncate  # noqa: E402
 from subspaces.representation.ridge import ridge  # noqa: E402
 
@@ -25,6 +30,14 @@ def identity_network(n, norm="l2"):
 
 
 # -------------------------------------------------------------------- gradients
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("reg", [0.1, 1.0])
+def test_gradient_of_the_ktrr_layer(codes, kernel, reg):
+    codes.requires_grad_()
+    assert torch.autograd.gradcheck(ridge_rebuilt, (codes, kernel, reg))
+    assert torch.autograd.gradcheck(codes_inverse, (codes, kernel, reg))
 
 
 def test_hollow_gradient_has_no_diagonal(codes):
@@ -44,6 +57,9 @@ def test_gradient_of_the_loss_is_the_stated_one(codes, rng):
     residual = codes - C.T @ codes
     expected = 2 * 0.7 * C - (3.0 + 1) * codes @ residual.T
     torch.testing.assert_close(network.coefficients.grad, expected)
+
+
+# -------------------------------------------------------------------- equal to the shallow methods
 
 
 # -------------------------------------------------------------------- autoencoders
@@ -129,9 +145,9 @@ def test_discriminator_moves_towards_trusted_codes(rng):
 @pytest.fixture
 def structured(rng):
     rows = rng.normal(size=(15, 6))
-    network = StructuredAutoencoder(dense(6, (4,))).double()
+    network = StructuredAutoencoder(dense(6, (4,)), 15, 3, torch.float64).double()
     prior = truncate(ridge(rows @ rows.T, reg=0.1), 3)
-    network.set_prior(prior, torch.from_numpy(rows))
+    network.set_prior(prior)
     return network, torch.from_numpy(rows), prior
 
 

@@ -94,10 +94,20 @@ def piece(name: str):
     return write
 
 
+def network(folder: Path) -> Path:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    from subspaces.deep.training import Checkpoint
+
+    checkpoint = Checkpoint(folder, "KTRRNet", {"seed": "0"})
+    checkpoint.save({"module": {"weights": torch.arange(N, dtype=torch.float64)}})
+    return checkpoint.path
+
+
 WRITERS = {
     **{f"labels{suffix}": labels(suffix) for suffix in (".csv", ".json", ".npy", ".parquet", ".xlsx")},
     "data set": data_set,
     **{name: piece(name) for name in ("piece.npy", "rows.npy")},
+    "network": network,
 }
 
 

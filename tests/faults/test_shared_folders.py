@@ -93,6 +93,31 @@ def test_case_64_one_folder_of_cells(tmp_path):
     assert len(read_runs(tmp_path / "runs.jsonl")) == 100
 
 
+DEEP = """
+    import sys, warnings
+    warnings.simplefilter("ignore")
+    import numpy as np
+    from subspaces.deep import KTRRNet
+
+    X = np.random.default_rng(0).random((40, 36)).astype(np.float32)
+    model = KTRRNet(3, image_shape=(6, 6), channels=(3,), epochs=12, pretrain_epochs=8, tol=None, save_every=1,
+                    checkpoints=sys.argv[1])
+    # begin
+    for turn in range(3):
+        labels = model.fit_predict(X)
+    print(labels.tolist())
+"""
+
+
+def test_case_64_one_checkpoint_of_a_network(tmp_path):
+    """64: two processes train the same network into one folder, saving after every epoch: both get the same labels."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    first, second = at_once(DEEP, tmp_path)
+    assert first == second
+    assert {path.suffix for path in tmp_path.iterdir()} == {".pt"}
+    assert at_once(DEEP, tmp_path, n=1) == [first]
+
+
 OUTPUT = """
     import sys
     from subspaces.app.cli.main import app

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
 import pickle
 import struct
 import warnings
+import zipfile
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
-from io_data import MAT_HEADER, npy, npy_header, refusal, write_zip
+from io_data import MAT_HEADER, Bomb, npy, npy_header, refusal, write_zip
 from subspaces.app.files import FileError, read_table
 from subspaces.app.files.image_files import MARKER
 from subspaces.app.files.sorting import check_target
@@ -206,3 +208,30 @@ def test_workers_get_floats_whatever_the_file_stores(tmp_path, dtype):
         == (np.float32 if dtype == ">f4" else np.float64)
     )
     np.testing.assert_array_equal(found, X)
+
+
+def test_checkpoints_of_deep_methods_that_are_none(tmp_path):
+    """Found by the fuzzer's seeds (torch_checkpoint): KeyError, and tensors that cannot be compared."""
+    torch = pytest.importorskip("torch")
+    from subspaces.deep.training import Checkpoint
+
+    kept = Checkpoint(tmp_path, "dsc_net", {"a": "1"})
+    kept.save({"epoch": 3})
+    assert kept.load()["epoch"] == 3
+    tensor = torch.zeros(3)
+    for state in ({"format": 1}, {"format": tensor}, {"format": 1, "identity": {"a": tensor}}, [1], tensor):
+        torch.save(state, kept.path)
+        with pytest.raises(ValueError, match=r"dsc_net-.*delete it"):
+            kept.load()
+    announced = b"\x80\x02X\xff\xff\xff\xff.npy"  # of the fuzzer: PyTorch's old format, a text of 4 GB
+    for content in (b"", pickle.dumps(Bomb(tmp_path / "trace")), bz2.compress(b"x"), announced):
+        kept.path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"dsc_net-.*delete it"):
+            kept.load()
+    assert not (tmp_path / "trace").exists()
+    torch.save({"format": 1, "identity": {"a": "1"}}, kept.path)
+    with zipfile.ZipFile(kept.path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    write_zip(kept.path, members)  # the same, but packed
+    with pytest.raises(ValueError, match="delete it"):
+        kept.load()

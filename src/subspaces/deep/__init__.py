@@ -14,9 +14,11 @@ __all__ = list(_CLASSES)
 
 if TYPE_CHECKING:
     from subspaces.deep.dasc import DASC as DASC
+    from subspaces.deep.encoded import AEKTRR as AEKTRR
     from subspaces.deep.encoded import AESSC as AESSC
     from subspaces.deep.encoded import StructAE as StructAE
     from subspaces.deep.self_expressive import DSCNet as DSCNet
+    from subspaces.deep.self_expressive import KTRRNet as KTRRNet
 
 
 def __getattr__(name: str) -> object:

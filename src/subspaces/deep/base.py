@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
+from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from sklearn.utils._param_validation import Interval
-from torch import Tensor
+from torch import Tensor, nn
 
 from subspaces.deep.autoencoder import Autoencoder, Shape, convolutional, default_layers, flatten_images
-from subspaces.deep.training import Training, reproducible
+from subspaces.deep.training import Checkpoint, Training, reproducible
 from subspaces.engine.plan import Context, Plan
 from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import GraphClusterer, WithGraph
 from subspaces.representation.coefficients import Coefficients, Trace
 from subspaces.utils.choices import Ranking
 from subspaces.utils.types import Array, Data
+
+ELSEWHERE = ("connect", "out_of_sample", "random_state", "verbose", "checkpoints", "save_every")
+"""Parameters that take no part in any training."""
+AFTER_TRAINING = ("n_clusters", "graph", "graph_params", "n_nonzero", "by", "assign_labels", "n_init", "init")
+"""Parameters of graph and cut."""
+
+_PRETRAINING = ("pretrain_epochs", "batch_size", "learning_rate", "tol", "patience", "scaling")
+"""Parameters that, with the layers, decide how the autoencoder alone is trained."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -46,6 +57,10 @@ class DeepClusterer(WithGraph, GraphClusterer):
         Labels are never looked at.
     device : str, default="cpu"
         Any device of PyTorch.
+    checkpoints, save_every
+        Folder for the state of the training, saved every so many epochs; a run that was interrupted continues from
+        there, with the result it would have had. One file for the autoencoder, shared by all methods, one for the rest;
+        what was trained once serves every graph and cut.
     n_nonzero : int or None, default=5
         η, coefficients kept per sample; None keeps all.
     by : {"magnitude", "value"}, default="magnitude"
@@ -68,6 +83,8 @@ class DeepClusterer(WithGraph, GraphClusterer):
     tol: float | None = 0.01
     patience: int = 50
     device: str = "cpu"
+    checkpoints: str | PathLike[str] | None = None
+    save_every: int = 10
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "image_shape": ["array-like", None],
@@ -79,9 +96,12 @@ class DeepClusterer(WithGraph, GraphClusterer):
         "tol": [POSITIVE, None],
         "patience": [COUNT],
         "device": [str],
+        "save_every": [COUNT],
     }
 
     _kernel_of_points: ClassVar[bool] = False
+    _untrained: ClassVar[tuple[str, ...]] = AFTER_TRAINING + ELSEWHERE
+    """Parameters that do not change what is trained: one checkpoint serves all their values."""
 
     # ---------------------------------------------------------------- images in, rows on
 
@@ -108,17 +128,29 @@ class DeepClusterer(WithGraph, GraphClusterer):
     def _represent(self, X: Array, context: Context) -> Coefficients:
         seed, device = context.seed, self._checked_device()
         rows = torch.from_numpy(np.ascontiguousarray(X, dtype=self._precision_)).to(device)
-        settings = {name: getattr(self, name) for name in ("learning_rate", "tol", "patience")}
+        digest = hashlib.blake2b(rows.cpu().numpy().tobytes(), digest_size=16).hexdigest()
+        # what besides parameters decides the result of a training
+        origin = {"seed": str(seed), "image_shape": str(self.image_shape_), "dtype": str(rows.dtype), "data": digest}
+        named = {name: repr(value) for name, value in self.get_params(deep=False).items()}
+        settings = {name: getattr(self, name) for name in ("learning_rate", "tol", "patience", "save_every")}
+
+        def training_of(module: nn.Module, method: str, identity: dict[str, str]) -> Training:
+            folder = self.checkpoints
+            checkpoint = None if folder is None else Checkpoint(Path(folder), method, identity | origin)
+            return Training(module, len(rows), seed=seed, checkpoint=checkpoint, **settings)
 
         def reconstruction(batch: Tensor) -> Tensor:
             return 0.5 * (autoencoder.decode(autoencoder.encode(rows[batch])) - rows[batch]).square().sum()
 
         with reproducible(seed):
             autoencoder = self._autoencoder(X).to(device=device, dtype=rows.dtype)
-            alone = Training(autoencoder, len(rows), seed=seed, **settings)
+            # shared by all methods that pre-train the same autoencoder on the same images
+            shared = {"layers": str(autoencoder), **{name: named[name] for name in _PRETRAINING}}
+            alone = training_of(autoencoder, "autoencoder", shared)
             alone.stage("pretrain", reconstruction, self.pretrain_epochs, batch_size=self.batch_size)
             network = self._network(autoencoder, rows).to(device=device, dtype=rows.dtype)
-            training = Training(network, len(rows), seed=seed, **settings)
+            own = {name: value for name, value in named.items() if name not in self._untrained}
+            training = training_of(network, type(self).__name__, own)
             coefficients = self._train(training, rows, network)
         self.losses_ = {**alone.losses, **training.losses}
         last = next(reversed(self.losses_.values()), [])

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
-from subspaces.deep.base import DeepClusterer
+from subspaces.deep.autoencoder import Autoencoder
+from subspaces.deep.base import ELSEWHERE, DeepClusterer
 from subspaces.deep.self_expressive import SelfExpressive, SelfExpressiveAutoencoder, unit_rows
 from subspaces.deep.training import Training
 from subspaces.engine import stages
@@ -25,6 +26,24 @@ from subspaces.spectral.partition import GRAPH_CUTS
 from subspaces.utils.decompositions import svd
 from subspaces.utils.process import quiet
 from subspaces.utils.types import Labels
+
+
+class AdversarialAutoencoder(SelfExpressiveAutoencoder):
+    """DSC-Net plus what the adversary knows: the clusters of the samples and an orthonormal basis of each.
+
+    ``shape`` is that of the bases: number of clusters, length of a code, dimension.
+    """
+
+    labels: Tensor
+    bases: Tensor
+
+    def __init__(
+        self, autoencoder: Autoencoder, shape: tuple[int, int, int], n_samples: int, dtype: torch.dtype
+    ) -> None:
+        super().__init__(autoencoder, n_samples, "l2", dtype)
+        # buffers: saved with the weights, not touched by the generator's optimiser
+        self.register_buffer("labels", torch.zeros(n_samples, dtype=torch.int64))
+        self.register_buffer("bases", torch.zeros(shape, dtype=dtype))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -75,7 +94,6 @@ class DASC(SelfExpressive, DeepClusterer):
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [COUNT],
-        "norm": [StrOptions({"l2"})],
         "adversarial": [Interval(Real, 0, None, closed="left")],
         "adversarial_epochs": [COUNT],
         "interval": [COUNT],
@@ -84,47 +102,54 @@ class DASC(SelfExpressive, DeepClusterer):
         "discriminator_steps": [COUNT],
         "separation": [Interval(Real, 0, None, closed="left")],
     }
+    _untrained = ELSEWHERE  # the graph and the cut take part in the training here
     _cost = "DSC-Net, and a spectral clustering every few epochs"
     _reference = "Zhou, Hou, Feng: Deep adversarial subspace clustering, CVPR 2018"
 
-    def _train(self, training: Training, rows: Tensor, network: SelfExpressiveAutoencoder) -> Coefficients:
+    def _network(self, autoencoder: Autoencoder, rows: Tensor) -> AdversarialAutoencoder:
+        if self.norm != "l2":
+            raise ValueError(f'norm={self.norm!r}: DASC is defined with norm="l2".')
+        assert self.n_clusters is not None
+        with torch.no_grad():
+            code_size = autoencoder.to(rows).encode(rows[:1]).shape[1]
+        shape = (self.n_clusters, code_size, min(self.rank, code_size))
+        return AdversarialAutoencoder(autoencoder, shape, len(rows), rows.dtype)
+
+    def _train(self, training: Training, rows: Tensor, network: Any) -> Coefficients:
         super()._train(training, rows, network)
         plan = replace(self._outline(rows.cpu().numpy()), seed=training.seed)
-        assert self.n_clusters is not None
-
-        def current_codes() -> Tensor:
-            with torch.no_grad():
-                return unit_rows(network.autoencoder.encode(rows))
-
-        def current_labels() -> Tensor:
-            # in double precision: a label that hangs on the last digit of a float32 would change what follows
-            found = labels_of(from_dense(network.matrix().astype(np.float64, copy=False)), plan)
-            return torch.from_numpy(found.astype(np.int64)).to(rows.device)
-
-        codes, labels = current_codes(), current_labels()
-        size = codes.shape[1]
-        bases = cluster_bases(codes, labels, codes.new_zeros(self.n_clusters, size, min(self.rank, size)))
 
         def play(epoch: int) -> None:
-            nonlocal labels, bases
-            codes = current_codes()
-            if epoch and epoch % self.interval == 0:
-                found = current_labels()
-                if len(found.unique()) == self.n_clusters:  # a clustering with an empty cluster is not taken
-                    labels, bases = found, cluster_bases(codes, found, bases)
+            with torch.no_grad():
+                codes = unit_rows(network.autoencoder.encode(rows))
+            if epoch % self.interval == 0:
+                self._recluster(network, codes, plan, first=epoch == 0)
             for _ in range(self.discriminator_steps):
-                fakes, owners = sample_fakes(codes, labels, self.fake_share, training.generator)
-                bases = discriminator_step(bases, codes, labels, fakes, owners, separation=self.separation)
+                fakes, owners = sample_fakes(codes, network.labels, self.fake_share, training.generator)
+                network.bases = discriminator_step(
+                    network.bases, codes, network.labels, fakes, owners, separation=self.separation
+                )
 
         def loss(_: Tensor) -> Tensor:
             codes = network.autoencoder.encode(rows)
-            fakes, owners = sample_fakes(codes, labels, self.fake_share, training.generator)
-            residuals = energies(fakes, bases[owners]).sum()
+            fakes, owners = sample_fakes(codes, network.labels, self.fake_share, training.generator)
+            residuals = energies(fakes, network.bases[owners]).sum()
             weight = 0.5 * self.error_weight * self.adversarial
             return network.loss(rows, self.norm_weight, self.error_weight) + weight * residuals
 
         training.stage("adversarial", loss, self.adversarial_epochs, before_epoch=play)
         return from_dense(network.matrix())
+
+    def _recluster(self, network: AdversarialAutoencoder, codes: Tensor, plan: Plan, *, first: bool) -> None:
+        """Recompute clusters from the current C, unless one would be empty, and their bases from the codes."""
+        assert self.n_clusters is not None
+        # in double precision: a label that hangs on the last digit of a float32 would change the rest of the training
+        C = network.matrix().astype(np.float64, copy=False)
+        labels = labels_of(from_dense(C), plan)
+        if not first and len(np.unique(labels)) < self.n_clusters:
+            return
+        network.labels = torch.from_numpy(labels.astype(np.int64)).to(codes.device)
+        network.bases = cluster_bases(codes, network.labels, network.bases)
 
 
 def labels_of(coefficients: Coefficients, plan: Plan) -> Labels:
@@ -171,7 +196,7 @@ def discriminator_step(
 
     Minimises, per cluster, mean E(real) + mean max(0, margin − E(fake)) + separation · Σ ‖U_kᵀU_l‖². Real are the codes
     of the cluster with the smallest residuals, as many as fakes; the margin is the median residual of all members, so
-    that the hinge means the same at any scale.
+    that the hinge means the same at any scale. Nothing is kept between steps, so a checkpoint needs only the bases.
     """
     bases = bases.detach().requires_grad_()
     codes, fakes = codes.detach(), fakes.detach()

@@ -1,4 +1,4 @@
-"""AE+SSC and StructAE: an autoencoder, alone or bound to a prior, then a shallow method on its codes."""
+"""AE+SSC, AE+KTRR and StructAE: an autoencoder, alone or bound to a prior, then a shallow method on its codes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from subspaces.deep.autoencoder import Autoencoder, dense
 from subspaces.deep.base import DeepClusterer
 from subspaces.deep.training import Training
 from subspaces.estimators.base import COUNT, POSITIVE
+from subspaces.estimators.graph import WithKernel
 from subspaces.graphs.rules import truncate
-from subspaces.kernels import Linear
+from subspaces.kernels import KERNELS, Kernel, Linear, as_kernel
 from subspaces.kernels.scaling import SCALINGS, apply_scaling, fit_scaling
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
@@ -86,22 +87,61 @@ class AESSC(OnCodes, DeepClusterer):
         return ssc(codes, error_weight=self.error_weight, affine=self.affine, tol=self.ssc_tol, max_iter=self.max_iter)
 
 
-class StructuredAutoencoder(nn.Module):
-    """Autoencoder and prior C, kept as two n × η arrays so that a batch can gather its neighbours."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class AEKTRR(WithKernel, OnCodes, DeepClusterer):
+    """KTRR on the codes of an autoencoder (AE+KTRR).
 
-    def __init__(self, autoencoder: Autoencoder) -> None:
+    Without layers (``channels=()``) it is :class:`~subspaces.KTRR` itself.
+
+    Parameters
+    ----------
+    code_scaling : {"unit", "max", "standard", None}, default="unit"
+        Scaling of the codes before the kernel.
+    reg : float, default=1.0
+        λ divided by the mean diagonal of the kernel matrix of the codes.
+
+    Examples
+    --------
+    >>> from subspaces.deep import AEKTRR
+    >>> AEKTRR(n_clusters=2, channels=()).fit_predict([[1, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
+    array([0, 0, 0, 1, 1, 1])
+    """
+
+    scaling: Scaling | None = "max"
+    reg: float = 1.0
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable, Kernel]
+    }
+    _n_squares = 0.7
+    _cost = "an autoencoder, O(n) per epoch, then one Cholesky inverse"
+    _reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
+
+    def _represent_codes(self, codes: Array) -> Coefficients:
+        kernel = as_kernel(self.kernel, self.bandwidth, self.kernel_params).fit(codes)
+        return ridge(kernel.packed_gram(codes), reg=self.reg, overwrite=True)
+
+
+class StructuredAutoencoder(nn.Module):
+    """Autoencoder and prior C, kept as two n × η buffers so that a batch can gather its neighbours."""
+
+    neighbours: Tensor
+    values: Tensor
+
+    def __init__(self, autoencoder: Autoencoder, n_samples: int, n_prior: int, dtype: torch.dtype) -> None:
         super().__init__()
         self.autoencoder = autoencoder
+        self.register_buffer("neighbours", torch.zeros(n_samples, n_prior, dtype=torch.int64))
+        self.register_buffer("values", torch.zeros(n_samples, n_prior, dtype=dtype))
 
-    def set_prior(self, coefficients: Sparse, rows: Tensor) -> None:
-        """Take over a sparse C, with zeros in columns of fewer entries than others; in the precision of `rows`."""
+    def set_prior(self, coefficients: Sparse) -> None:
+        """Take over a sparse C of at most η entries per column; missing ones become zero coefficients."""
         C = coefficients.tocsc()
-        counts = np.diff(C.indptr)
-        stored = np.arange(max(1, counts.max())) < counts[:, None]
-        neighbours, values = np.zeros(stored.shape, np.int64), np.zeros(stored.shape)
+        stored = np.arange(self.values.shape[1]) < np.diff(C.indptr)[:, None]
+        neighbours, values = np.zeros(stored.shape, np.int64), np.zeros(stored.shape, C.dtype)
         neighbours[stored], values[stored] = C.indices, C.data
-        self.neighbours = torch.from_numpy(neighbours).to(rows.device)
-        self.values = torch.from_numpy(values).to(rows)
+        self.neighbours.copy_(torch.from_numpy(neighbours))
+        self.values.copy_(torch.from_numpy(values))
 
     def loss(self, rows: Tensor, batch: Tensor, structure: float, weight_decay: float) -> Tensor:
         """Return the objective's terms of the samples in `batch`; over all batches they sum to the whole."""
@@ -182,15 +222,16 @@ class StructAE(OnCodes, DeepClusterer):
         return dense(X.shape[1], self.hidden) if len(self.hidden) else Autoencoder()
 
     def _network(self, autoencoder: Autoencoder, rows: Tensor) -> StructuredAutoencoder:
-        return StructuredAutoencoder(autoencoder)
+        return StructuredAutoencoder(autoencoder, len(rows), min(self.n_prior, len(rows) - 1), rows.dtype)
 
     def _train(self, training: Training, rows: Tensor, network: Any) -> Coefficients:
         autoencoder = network.autoencoder
-        network.set_prior(self._prior(rows.cpu().numpy()), rows)
 
         def update(epoch: int) -> None:
-            if epoch and self.update_every is not None and epoch % self.update_every == 0:
-                network.set_prior(self._prior(self._scaled_codes(autoencoder, rows)), rows)
+            if epoch == 0:
+                network.set_prior(self._prior(rows.cpu().numpy()))
+            elif self.update_every is not None and epoch % self.update_every == 0:
+                network.set_prior(self._prior(self._scaled_codes(autoencoder, rows)))
 
         training.stage(
             "structure",

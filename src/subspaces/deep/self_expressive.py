@@ -1,6 +1,7 @@
-"""DSC-Net: an autoencoder with a matrix C between its halves that represents each code by the others.
+"""DSC-Net and KTRRNet: an autoencoder with a layer between its halves that represents each code by the others.
 
-Codes Z are rows, column i of C represents sample i, so the rebuilt codes are CᵀZ.
+The layer is a free matrix C (DSC-Net) or KTRR's closed form. Codes Z are rows, column i of C represents sample i, so
+the rebuilt codes are CᵀZ.
 """
 
 from __future__ import annotations
@@ -16,9 +17,52 @@ from subspaces.deep.autoencoder import Autoencoder
 from subspaces.deep.base import DeepClusterer
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
+from subspaces.kernels import as_kernel
 from subspaces.representation.coefficients import Coefficients, from_dense
+from subspaces.representation.ridge import ridge
 from subspaces.utils.choices import AssignLabels, GraphName, Scaling
 from subspaces.utils.types import Array
+
+
+def ridge_rebuilt(codes: Tensor, kernel: str, reg: float) -> Tensor:
+    """Return CᵀZ = Z − diag(U)⁻¹ U Z by KTRR's closed form; C itself is not needed."""
+    U = codes_inverse(codes, kernel, reg)
+    return codes - (U @ codes) / U.diagonal()[:, None]
+
+
+def codes_inverse(codes: Tensor, kernel: str, reg: float) -> Tensor:
+    """Return U of the codes' kernel matrix, "linear" or "rbf"."""
+    return ridge_inverse(codes @ codes.T if kernel == "linear" else rbf_kernel(codes), reg)
+
+
+def ridge_inverse(K: Tensor, reg: float) -> Tensor:
+    """Return U = (K + λI)⁻¹, λ = reg × mean diagonal of K, through a Cholesky factor that autograd follows back.
+
+    Where rounding makes the factorisation fail (codes that have become equal, a small reg), λ is raised in steps of
+    ten, from the rounding of K on, up to √ε of the mean diagonal.
+    """
+    scale, eps = K.diagonal().mean(), torch.finfo(K.dtype).eps
+    jitter = 0.0
+    while True:
+        shift = (reg + jitter) * scale
+        factor, failed = torch.linalg.cholesky_ex(K + torch.diag(shift.expand(len(K))))
+        if not failed:
+            return torch.cholesky_inverse(factor)
+        if not jitter < eps**0.5:
+            raise ValueError(
+                f"K + λI (λ = {float(shift):.3g}) is not positive definite in {K.dtype}: increase reg, or lower the "
+                "learning rate if the codes are no longer finite."
+            )
+        jitter = min(max(10 * jitter, len(K) * eps), eps**0.5)
+
+
+def rbf_kernel(codes: Tensor) -> Tensor:
+    """Return exp(−‖z − z'‖²/σ²), σ² the mean of the squared distances over all n² pairs, itself differentiated."""
+    products = codes @ codes.T
+    squared_norms = products.diagonal()
+    squared = (squared_norms[:, None] + squared_norms - 2 * products).clamp_min(0)
+    squared = squared - torch.diag(squared.diagonal())
+    return torch.exp(-squared / squared.mean().clamp_min(torch.finfo(codes.dtype).tiny))
 
 
 def unit_rows(codes: Tensor) -> Tensor:
@@ -72,9 +116,6 @@ class SelfExpressive:
     _constraints: ClassVar[dict[str, list[Any]]] = {"norm": [StrOptions({"l1", "l2"})], "norm_weight": [POSITIVE]}
     _n_squares: ClassVar[float] = 6
 
-    def _network(self, autoencoder: Autoencoder, rows: Tensor) -> SelfExpressiveAutoencoder:
-        return SelfExpressiveAutoencoder(autoencoder, len(rows), self.norm, rows.dtype)
-
     def _train(self, training: Training, rows: Tensor, network: SelfExpressiveAutoencoder) -> Coefficients:
         training.stage(
             "self-expression", lambda _: network.loss(rows, self.norm_weight, self.error_weight), self.epochs
@@ -118,3 +159,71 @@ class DSCNet(SelfExpressive, DeepClusterer):
 
     _cost = "O(n² q) per epoch, q the length of a code; six n × n arrays"
     _reference = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
+
+    def _network(self, autoencoder: Autoencoder, rows: Tensor) -> SelfExpressiveAutoencoder:
+        return SelfExpressiveAutoencoder(autoencoder, len(rows), self.norm, rows.dtype)
+
+
+class ClosedFormAutoencoder(nn.Module):
+    """Autoencoder whose codes, scaled to unit length, are rebuilt by KTRR before they are decoded."""
+
+    def __init__(self, autoencoder: Autoencoder, kernel: str, reg: float) -> None:
+        super().__init__()
+        self.autoencoder = autoencoder
+        self.kernel, self.reg = kernel, reg
+
+    def loss(self, rows: Tensor, error_weight: float) -> Tensor:
+        """Return ½‖X − dec(s CᵀZ)‖² + ½ error_weight ‖Z − CᵀZ‖², Z the unit codes and s their lengths before."""
+        raw = self.autoencoder.encode(rows)
+        codes = unit_rows(raw)
+        rebuilt = ridge_rebuilt(codes, self.kernel, self.reg)
+        # the decoder learnt codes with lengths
+        images = self.autoencoder.decode(rebuilt * raw.norm(dim=1, keepdim=True))
+        return 0.5 * (images - rows).square().sum() + 0.5 * error_weight * (codes - rebuilt).square().sum()
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KTRRNet(DeepClusterer):
+    """KTRR trained end to end (KTRRNet): codes whose closed-form coefficients rebuild the images.
+
+    min over the network:  ½‖X − dec(CᵀZ)‖² + ½λ₂‖Z − CᵀZ‖²,  C = I − U diag(U)⁻¹,  U = (K(Z) + λI)⁻¹,  Z = enc(X) with
+    unit rows, differentiated through the Cholesky factor of K + λI. There are no free coefficients: nothing to
+    initialise, no n × n optimiser state, and after training the coefficients are those of KTRR on the codes.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf"}, default="rbf"
+        Of the codes; σ of the Gaussian is their root mean squared distance.
+    reg : float, default=1
+        λ divided by the mean diagonal of K, as in :class:`~subspaces.KTRR`.
+    error_weight : float, default=75
+        λ₂, relative to squared pixels.
+    epochs : int, default=30
+        Largest number of steps through the closed form.
+
+    Examples
+    --------
+    >>> from subspaces.deep import KTRRNet
+    >>> KTRRNet(n_clusters=2, channels=()).fit_predict([[1, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
+    array([0, 0, 0, 1, 1, 1])
+    """
+
+    scaling: Scaling | None = "max"
+    kernel: str = "rbf"
+    reg: float = 1.0
+    error_weight: float = 75.0
+    epochs: int = 30
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions({"linear", "rbf"})]}
+    _n_squares = 16
+    _cost = "O(n³ + n² q) per epoch, q the length of a code; 16 n × n arrays, none kept between epochs"
+    _reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
+
+    def _network(self, autoencoder: Autoencoder, rows: Tensor) -> ClosedFormAutoencoder:
+        return ClosedFormAutoencoder(autoencoder, self.kernel, self.reg)
+
+    def _train(self, training: Training, rows: Tensor, network: ClosedFormAutoencoder) -> Coefficients:
+        training.stage("closed form", lambda _: network.loss(rows, self.error_weight), self.epochs)
+        with torch.no_grad():
+            codes = unit_rows(network.autoencoder.encode(rows)).cpu().numpy()
+        return ridge(as_kernel(self.kernel).fit(codes).packed_gram(codes), reg=self.reg, overwrite=True)

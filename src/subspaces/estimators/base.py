@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -88,6 +89,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "spectral": [options(Spectral)],
     "n_neighbors": [COUNT],
     "n_landmarks": [COUNT],
+    "checkpoints": [str, PathLike, None],
 }
 """What each parameter may be, in every method that has it, unless the method says otherwise."""
 
