@@ -79,7 +79,7 @@ def test_which_files_workers_read(tmp_path, monkeypatch):
     for name in ("x.csv", "x.npy", "parts"):
         assert not _stream.wanted(tmp_path / name, None)
     assert _stream.wanted(tmp_path / "x.npy", "local")
-    (tmp_path / "parts" / "a.parquet").write_bytes(bytes(120_000))
+    (tmp_path / "parts" / "a.csv").write_text("1,2\n" * 30_000)
     assert not _stream.wanted(tmp_path / "parts", None)  # one table like any other
     assert _stream.wanted(tmp_path / "parts", "local")
     (tmp_path / "parts" / "b.png").write_bytes(b"")
@@ -106,7 +106,7 @@ def test_workers_do_not_read_text_nor_write_reports(tmp_path):
     np.save(tmp_path / "x.npy", np.ones((10, 3)))
     (tmp_path / "x.csv").write_text("1,2\n" * 3)
     line = fails("cluster", tmp_path / "x.csv", "--scheduler", "local", "-k", "2")
-    assert "needs a file of .npy, .parquet, or a folder of .parquet files; got x.csv" in line
+    assert "needs a file of .npy, .parquet, or a folder of .parquet or .csv files; got x.csv" in line
     line = fails("cluster", tmp_path / "x.npy", "-k", "2", "--set", f"checkpoint={tmp_path / 'c'}")
     assert "checkpoint has a meaning only for what is read piece by piece" in line
     line = fails("cluster", tmp_path / "x.npy", "--scheduler", "local", "-k", "2", "--report", tmp_path / "t.md")

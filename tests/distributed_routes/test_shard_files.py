@@ -36,12 +36,12 @@ def folder(frame, tmp_path):
     return place
 
 
-@pytest.mark.parametrize("kind", ["parquet", "npy"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "npy"])
 def test_a_file_changed_during_a_run_is_refused(frame, tmp_path, kind):
     """Two passes over two versions would sort one and name it by the other."""
     pytest.importorskip("pyarrow")
     file = tmp_path / f"p.{kind}"
-    write = {"parquet": frame.to_parquet, "npy": lambda path: np.save(path, frame)}[kind]
+    write = {"parquet": frame.to_parquet, "csv": frame.to_csv, "npy": lambda path: np.save(path, frame)}[kind]
     write(file)
     _, blocks = as_source(file if kind == "npy" else tmp_path, ThisProcess()).pieces(20)
     opened(blocks[0])
@@ -124,11 +124,13 @@ def test_the_same_on_workers(frame):
         assert list(estimator.feature_names_in_) == list(frame)
 
 
-def test_ids_are_left_out(frame, tmp_path):
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_ids_are_left_out(frame, tmp_path, suffix):
     numbered = frame.assign(**{"Patient ID": np.random.default_rng(0).permutation(len(frame))})
     (tmp_path / "parts").mkdir()
     for i, part in enumerate((numbered[:30], numbered[30:])):
-        part.to_parquet(tmp_path / "parts" / f"{i}.parquet")
+        path = tmp_path / "parts" / f"{i}{suffix}"
+        part.to_parquet(path) if suffix == ".parquet" else part.to_csv(path, index=False)
     with pytest.warns(UserWarning, match=r"left out: Patient ID \(id by its name\)"):
         np.testing.assert_array_equal(read(str(tmp_path / "parts")), frame.to_numpy())
 
@@ -139,3 +141,10 @@ def test_links_out_of_the_folder_are_refused(frame, folder, tmp_path):
     (folder / "z.parquet").symlink_to(outside)
     with pytest.raises(FileError, match="a link that leaves the folder; copy the file itself there"):
         read(str(folder))
+
+
+def test_a_folder_of_two_kinds_is_refused(frame, folder):
+    """Reading one of them would leave points out without a word."""
+    frame.to_csv(folder / "p0.csv", index=False)
+    with pytest.raises(FileError, match="both may be the points; move one kind elsewhere"):
+        read(folder)

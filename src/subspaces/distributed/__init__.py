@@ -52,7 +52,7 @@ def fit_predict(
         the two-scale one; the other solvers, for few features, run in this process.
     X : dask array, Dask DataFrame, Zarr array, array, or path
         Samples as rows, chunked in any way; unknown chunk sizes are counted first. A path is that of a ``.npy`` or
-        ``.parquet`` file, or of a folder of ``.parquet`` files; ``dask.dataframe.read_csv`` reads those of others.
+        ``.parquet`` file, or of a folder of ``.parquet`` or ``.csv`` files.
     client : distributed.Client, "here" or None
         What :func:`connect` gives. None takes the client that is in use, or starts workers on this machine;
         ``"here"`` computes in this process, piece by piece and without Dask: X is a path or an array.

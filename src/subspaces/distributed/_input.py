@@ -23,6 +23,7 @@ from subspaces.utils.column_names import is_id
 from subspaces.utils.files import FileError, inside, printable
 from subspaces.utils.memory import require
 from subspaces.utils.namespace import place_of
+from subspaces.utils.optional import from_app
 from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array
 
@@ -78,14 +79,27 @@ class ArrayRows:
 
 
 @dataclass(frozen=True)
-class ParquetRows:
-    """The numeric columns of Parquet files, found by their names, read in row groups.
-
-    `starts` holds the first row of each of the `groups` (file and number in it), and the number of rows.
-    """
+class _Parts:
+    """Files whose rows are read part by part: `starts` holds the first row of each part, and the number of rows."""
 
     files: tuple[Stamped, ...]
     starts: tuple[int, ...]
+
+    def part(self, number: int) -> Array:
+        """Read one part; the last one is kept for the next call."""
+        raise NotImplementedError
+
+    def read(self, start: int, stop: int) -> Array:
+        """Return the rows from `start` to `stop`."""
+        spans = [(i, max(start, a) - a, min(stop, b) - a) for i, (a, b) in enumerate(pairwise(self.starts))]
+        found = [self.part(i)[a:b] for i, a, b in spans if a < b]
+        return np.concatenate(found) if len(found) > 1 else found[0]
+
+
+@dataclass(frozen=True)
+class ParquetRows(_Parts):
+    """The numeric columns of Parquet files, found by their names: parts are their row groups."""
+
     columns: tuple[str, ...]
     groups: tuple[tuple[int, int], ...]
 
@@ -106,8 +120,7 @@ class ParquetRows:
                 continue
             kinds, left_out = _columns(path, schema)
             if first is None and left_out:
-                ids = ", ".join(map(printable, left_out))
-                warn_caller(f"left out: {ids} (id by its name); rename a column to use it.")
+                _warn_of_ids(left_out)
             first, names = (path, list(kinds)) if first is None else (first, names)
             if sorted(kinds) != sorted(names):
                 missing, more = (sorted(a - b)[:10] for a, b in ((set(names), {*kinds}), ({*kinds}, set(names))))
@@ -119,17 +132,16 @@ class ParquetRows:
         rows = ParquetRows(tuple(map(Stamped.of, paths)), starts, tuple(names), tuple(groups))
         return rows, np.dtype(np.float32 if single else np.float64)
 
-    def read(self, start: int, stop: int) -> Array:
-        """Return the rows from `start` to `stop`."""
-        spans = [(i, max(start, a) - a, min(stop, b) - a) for i, (a, b) in enumerate(pairwise(self.starts))]
-        found = [self._group(i)[a:b] for i, a, b in spans if a < b]
-        return np.concatenate(found) if len(found) > 1 else found[0]
-
-    def _group(self, number: int) -> Array:
-        """Unpack one row group; the last one is kept for the next call."""
+    def part(self, number: int) -> Array:
+        """Unpack one row group."""
         file, group = self.groups[number]
         self.files[file].check()
         return _parquet_group(self.files[file], group, self.columns)
+
+
+def _warn_of_ids(names: list[str]) -> None:
+    """Warn which columns of a table that is read piece by piece were left out."""
+    warn_caller(f"left out: {', '.join(map(printable, names))} (id by its name); rename a column to use it.")
 
 
 def _columns(path: Path, schema: Any) -> tuple[dict[str, Any], list[str]]:
@@ -160,7 +172,30 @@ def _parquet_group(kept: Stamped, group: int, columns: tuple[str, ...]) -> Array
     return out
 
 
-Reader = NpyRows | ArrayRows | ParquetRows
+class CsvRows(_Parts):
+    """A folder of CSV files with the same columns: parts are the files."""
+
+    @staticmethod
+    def look(file: Stamped) -> tuple[int, list[str], list[str]]:
+        """Return how many rows a file has, its columns, and those that are ids and left out."""
+        X, names, left_out = _csv_file(file)
+        return len(X), names, left_out
+
+    def part(self, number: int) -> Array:
+        """Parse one file."""
+        self.files[number].check()
+        return _csv_file(self.files[number])[0]
+
+
+@lru_cache(maxsize=1)
+def _csv_file(file: Stamped) -> tuple[Array, list[str], list[str]]:
+    data = from_app("files", "read_table")(file.path, keep=None)
+    names = list(data.feature_names or [str(i + 1) for i in range(data.X.shape[1])])
+    used = [i for i, name in enumerate(names) if not is_id(name)]
+    return np.asarray(data.X)[:, used], [names[i] for i in used], [name for name in names if is_id(name)]
+
+
+Reader = NpyRows | ArrayRows | ParquetRows | CsvRows
 
 
 # ---------------------------------------------------------------- sources
@@ -213,7 +248,7 @@ class Source:
         if isinstance(self.reader, NpyRows | ArrayRows):  # a map, or there already
             return np.ascontiguousarray(self.reader.read(0, self.shape[0]), dtype=self.dtype)
         size = self.shape[0] * self.shape[1] * self.dtype.itemsize
-        require(size, f"one array of {self.shape[0]} samples, which this method needs,", "Let EKTRR cluster a sample.")
+        require(size, f"one array of {self.shape[0]} points, which this method needs,", "Let EKTRR cluster a sample.")
         bounds, blocks = self.pieces()
         out = np.empty(self.shape, dtype=self.dtype)
         for number, block in workers.run(opened, [(block,) for block in blocks]):
@@ -224,7 +259,7 @@ class Source:
 def as_source(X: Any, workers: Workers) -> Source:
     """Make a source of X; only unknown sizes are computed."""
     if isinstance(X, str | PathLike):
-        return _from_path(Path(X).expanduser())
+        return _from_path(Path(X).expanduser(), workers)
     if isinstance(workers, DaskWorkers):
         return _from_dask(X, workers)
     if hasattr(X, "dask"):
@@ -268,28 +303,41 @@ def _checked_columns(frame: Any) -> list[Any]:
     return [name for name, kind in kinds.items() if not isinstance(kind, np.dtype)]
 
 
-def _from_path(path: Path) -> Source:
-    tables = tables_in(path.resolve()) if path.is_dir() else [path.resolve()]
-    if path.suffix not in SUFFIXES and not (path.is_dir() and tables):
+def _from_path(path: Path, workers: Workers) -> Source:
+    folder_of = _folder_of(path)
+    if path.suffix not in SUFFIXES and folder_of is None:
         raise ValueError(
-            f"X={str(path)!r} must end in one of {', '.join(SUFFIXES)}, be a folder of .parquet files, or be read by "
-            "you with Dask, as by dask.dataframe.read_csv."
+            f"X={str(path)!r} must end in one of {', '.join(SUFFIXES)}, be a folder of .parquet or .csv files, or be "
+            "read by you with Dask."
         )
     if not path.exists():
         raise FileNotFoundError(f"X={str(path)!r} does not exist; check the name and the folder.")
     with _naming(path):
+        path = path.resolve()
         if path.suffix == ".npy":
-            header = mapped(path.resolve())
+            header = mapped(path)
             _check_array(header, path)
-            return _of_reader(path, NpyRows(Stamped.of(path.resolve())), header.shape, header.dtype)
-        parquet, dtype = ParquetRows.of(_in_order(tables))
+            return _of_reader(path, NpyRows(Stamped.of(path)), header.shape, header.dtype)
+        if folder_of == ".csv":
+            return _from_csv(path, workers)
+        parquet, dtype = ParquetRows.of(_in_order(tables_in(path, ".parquet")) if path.is_dir() else [path])
         shape = (parquet.starts[-1], len(parquet.columns))
         return _of_reader(path, parquet, shape, dtype, np.asarray(parquet.columns, dtype=object))
 
 
-def tables_in(folder: Path) -> list[Path]:
-    """Return Parquet files by name, except hidden ones and what Spark is still writing (``_...``)."""
-    found = [path for path in sorted(folder.rglob("*.parquet")) if path.is_file()]
+def _folder_of(path: Path) -> str | None:
+    """Return the kind of files in a folder, ``.parquet`` or ``.csv``, or None."""
+    if not path.is_dir() or path.suffix == ".npy":
+        return None
+    found = [suffix for suffix in (".parquet", ".csv") if tables_in(path, suffix)]
+    if len(found) > 1:
+        raise FileError(path, "holds .parquet and .csv files, and both may be the points; move one kind elsewhere")
+    return found[0] if found else None
+
+
+def tables_in(folder: Path, suffix: str) -> list[Path]:
+    """Return files of a table by name, except hidden ones and what Spark is still writing (``_...``)."""
+    found = [path for path in sorted(folder.rglob(f"*{suffix}")) if path.is_file()]
     found = [path for path in found if not any(p.startswith((".", "_")) for p in path.relative_to(folder).parts)]
     for path in found:
         try:
@@ -312,6 +360,22 @@ def _in_order(files: list[Path]) -> list[Path]:
     return files
 
 
+def _from_csv(path: Path, workers: Workers) -> Source:
+    files = tuple(map(Stamped.of, _in_order(tables_in(path, ".csv"))))
+    found = results(workers, CsvRows.look, [(file,) for file in files])
+    _, names, left_out = found[0]
+    if left_out:
+        _warn_of_ids(left_out)
+    for file, (_, other, _) in zip(files, found, strict=True):
+        if other != names:
+            raise FileError(
+                Path(file.path), f"its columns {other[:10]} are not those of {Path(files[0].path).name}, {names[:10]}"
+            )
+    starts = tuple(np.cumsum([0, *(n for n, *_ in found)]).tolist())
+    known = np.asarray(names, dtype=object)
+    return _of_reader(path, CsvRows(files, starts), (starts[-1], len(names)), np.dtype(np.float64), known)
+
+
 def _of_reader(path: Path, reader: Reader, shape: Any, dtype: Any, names: Array | None = None) -> Source:
     if 0 in shape:
         raise FileError(path, f"holds an array of the shape {shape}: there is nothing to cluster")
@@ -328,7 +392,7 @@ def _naming(path: Path) -> Iterator[None]:
         raise
     except Exception as error:
         reason = printable(" ".join(str(error).split()), 200)
-        raise FileError(path, f"damaged or not samples in rows ({reason})") from error
+        raise FileError(path, f"damaged or not points in rows ({reason})") from error
 
 
 def _check_array(X: Any, path: Path | None = None) -> None:

@@ -25,7 +25,7 @@ def wanted(file: Path, scheduler: str | None) -> bool:
 
     is_streamed = file.name.endswith(STREAMED) or _holds_tables(file)
     if scheduler is not None and not is_streamed:
-        problem = f"needs a file of {', '.join(STREAMED)}, or a folder of .parquet files; got {file.name}"
+        problem = f"needs a file of {', '.join(STREAMED)}, or a folder of .parquet or .csv files; got {file.name}"
         raise refuse("--scheduler", problem)
     if scheduler is not None or not is_streamed:
         return is_streamed
@@ -39,7 +39,7 @@ def _holds_tables(folder: Path) -> bool:
     if not folder.is_dir():
         return False
     suffixes = {path.suffix for path in folder.rglob("*") if path.is_file() and not path.name.startswith((".", "_"))}
-    return suffixes == {".parquet"}
+    return suffixes in ({".parquet"}, {".csv"})
 
 
 def run_stream(
