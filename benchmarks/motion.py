@@ -3,8 +3,8 @@
     SUBSPACES_DATA=folder OMP_NUM_THREADS=1 python benchmarks/motion.py        # and docs/measured/motion.json
 
 One setting for all sequences and each method; the number of motions is given. Seconds are those of one processor. The
-second table is the evidence for the setting of TRR: each of two halves of the films (sequences that are parts of one
-film stay together) chooses from a grid, and the other half judges. So do they for what the search tries on tracks.
+second table is the evidence for the setting of TRR: each of two halves of the videos (sequences that are parts of one
+video stay together) chooses from a grid, and the other half judges. So do they for what the search tries on tracks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SEARCHED = (  # dimensions, λ and powers that a search might try: all combinati
 Setting = tuple[int, float, float]
 
 
-class Film(NamedTuple):
+class Video(NamedTuple):
     """A sequence: its tracks and their motions."""
 
     name: str
@@ -58,7 +58,7 @@ class Film(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The film that this is a part of."""
+        """The video that this is a part of."""
         return re.sub(r"_g\d+$", "", self.name)
 
 
@@ -100,91 +100,91 @@ def main() -> None:
         raise SystemExit(f"{path} is not there: set SUBSPACES_DATA to the folder that holds it")
     with np.load(path) as found:
         names = sorted(name[:-2] for name in found.files if name.endswith("_X"))
-        films = [Film(name, found[f"{name}_X"].astype(np.float64), found[f"{name}_y"]) for name in names]
-    print(f"{sum(are_tracks(film.X) for film in films)} of {len(films)} films are recognised.\n")
+        videos = [Video(name, found[f"{name}_X"].astype(np.float64), found[f"{name}_y"]) for name in names]
+    print(f"{sum(are_tracks(video.X) for video in videos)} of {len(videos)} videos are recognised.\n")
     with measured.kept("motion", folders=measured.SEARCH):
-        print(table(films))
-    found = {setting: labels_of(films, partial(trr, *setting)) for setting in product(DIMENSIONS, REGS, POWERS)}
-    print(judged(films, found))
+        print(table(videos))
+    found = {setting: labels_of(videos, partial(trr, *setting)) for setting in product(DIMENSIONS, REGS, POWERS)}
+    print(judged(videos, found))
     print()
-    print(searched(films, found))
+    print(searched(videos, found))
 
 
-def table(films: list[Film]) -> str:
+def table(videos: list[Video]) -> str:
     """Mean and median error, error by number of motions, and seconds a sequence, of every method."""
-    numbers = np.array([film.n_motions for film in films])
+    numbers = np.array([video.n_motions for video in videos])
     heads = [f"{k} motions ({(numbers == k).sum()})" for k in np.unique(numbers)]
     lines = ["| method | mean | median | " + " | ".join(heads) + " | CPU s |", "|---" * (4 + len(heads)) + "|"]
     for name, (make, prepare) in METHODS.items():
         start = process_time()
-        wrong = errors(films, make, prepare)
-        seconds = (process_time() - start) / len(films)
+        wrong = errors(videos, make, prepare)
+        seconds = (process_time() - start) / len(videos)
         parts = [wrong.mean(), np.median(wrong), *(wrong[numbers == k].mean() for k in np.unique(numbers))]
         lines.append(f"| {name} | " + " | ".join(f"{part:.2f}" for part in parts) + f" | {seconds:.3f} |")
     return "\n".join(lines)
 
 
 def errors(
-    films: list[Film], make: Callable[[int], Any], prepare: Callable[[np.ndarray], np.ndarray] | None = None
+    videos: list[Video], make: Callable[[int], Any], prepare: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> np.ndarray:
-    """Percentage of tracks that are in a wrong cluster, of each film."""
-    return wrong_of(films, labels_of(films, make, prepare))
+    """Percentage of tracks that are in a wrong cluster, of each video."""
+    return wrong_of(videos, labels_of(videos, make, prepare))
 
 
 def labels_of(
-    films: list[Film], make: Callable[[int], Any], prepare: Callable[[np.ndarray], np.ndarray] | None = None
+    videos: list[Video], make: Callable[[int], Any], prepare: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> list[np.ndarray]:
-    """Clusters of the tracks of each film."""
-    return [make(film.n_motions).fit_predict(film.X if prepare is None else prepare(film.X)) for film in films]
+    """Clusters of the tracks of each video."""
+    return [make(video.n_motions).fit_predict(video.X if prepare is None else prepare(video.X)) for video in videos]
 
 
-def wrong_of(films: list[Film], labels: list[np.ndarray]) -> np.ndarray:
-    """Percentage of tracks that are in a wrong cluster, of each film."""
-    return np.array([100 * (1 - accuracy(film.y, found)) for film, found in zip(films, labels, strict=True)])
+def wrong_of(videos: list[Video], labels: list[np.ndarray]) -> np.ndarray:
+    """Percentage of tracks that are in a wrong cluster, of each video."""
+    return np.array([100 * (1 - accuracy(video.y, found)) for video, found in zip(videos, labels, strict=True)])
 
 
-def first_half(films: list[Film]) -> np.ndarray:
-    """Which sequences are of the first half of the films."""
-    sources = sorted({film.source for film in films})
-    return np.array([sources.index(film.source) % 2 == 0 for film in films])
+def first_half(videos: list[Video]) -> np.ndarray:
+    """Which sequences are of the first half of the videos."""
+    sources = sorted({video.source for video in videos})
+    return np.array([sources.index(video.source) % 2 == 0 for video in videos])
 
 
-def judged(films: list[Film], labels: dict[Setting, list[np.ndarray]]) -> str:
+def judged(videos: list[Video], labels: dict[Setting, list[np.ndarray]]) -> str:
     """Error of TRR over the dimension of a motion, λ and the power, and on the half that did not choose them."""
-    found = {setting: wrong_of(films, clusters) for setting, clusters in labels.items()}
+    found = {setting: wrong_of(videos, clusters) for setting, clusters in labels.items()}
     lines = ["| dimension, λ \\ power | " + " | ".join(map(str, POWERS)) + " |", "|---" * (1 + len(POWERS)) + "|"]
     for dimension, reg in product(DIMENSIONS, REGS):
         row = [found[dimension, reg, power].mean() for power in POWERS]
         lines.append(f"| {dimension}, {reg:g} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
     for dimensions in (DIMENSIONS[:1], DIMENSIONS):
         settings = list(product(dimensions, REGS, POWERS))
-        chosen, wrong = left_out(films, {setting: found[setting] for setting in settings})
+        chosen, wrong = left_out(videos, {setting: found[setting] for setting in settings})
         words = "; ".join(f"dimension {d}, λ {reg:g}, power {power}" for d, reg, power in chosen)
         of = f"{len(settings)} settings of dimension {' or '.join(map(str, dimensions))}"
         lines.append(f"\nChosen by one half from {of} ({words}), judged by the other: {wrong:.2f} %.")
     return "\n".join(lines)
 
 
-def left_out(films: list[Film], found: dict[Any, np.ndarray]) -> tuple[list[Any], float]:
-    """What each half of the films would choose, and its mean error on the other half."""
-    first, wrong, chosen = first_half(films), 0.0, []
+def left_out(videos: list[Video], found: dict[Any, np.ndarray]) -> tuple[list[Any], float]:
+    """What each half of the videos would choose, and its mean error on the other half."""
+    first, wrong, chosen = first_half(videos), 0.0, []
     for chooses in (first, ~first):
         chosen.append(min(found, key=lambda choice, on=chooses: found[choice][on].mean()))
-        wrong += found[chosen[-1]][~chooses].sum() / len(films)
+        wrong += found[chosen[-1]][~chooses].sum() / len(videos)
     return chosen, wrong
 
 
-def searched(films: list[Film], labels: dict[Setting, list[np.ndarray]]) -> str:
-    """Error of a search whose rule chooses for each film among several settings: how much hangs on which are tried."""
+def searched(videos: list[Video], labels: dict[Setting, list[np.ndarray]]) -> str:
+    """Error of a search whose rule chooses for each video among several settings: how much hangs on which are tried."""
     found = {}
     for tried in product(*SEARCHED):
         settings = list(product(*tried))
         if len(settings) >= 3:
-            picked = [by_rule(film, [labels[s][i] for s in settings]) for i, film in enumerate(films)]
-            found[tried] = wrong_of(films, picked)
+            picked = [by_rule(video, [labels[s][i] for s in settings]) for i, video in enumerate(videos)]
+            found[tried] = wrong_of(videos, picked)
     means = np.array([wrong.mean() for wrong in found.values()])
-    chosen, wrong = left_out(films, found)
-    first = first_half(films)
+    chosen, wrong = left_out(videos, found)
+    first = first_half(videos)
     halves = [found[SEARCHED[0][0], (0.001, 0.002, 0.004), (4, 6, 8)][part].mean() for part in (first, ~first)]
     return (
         f"{len(found)} sets of settings to search in: mean error {means.mean():.2f} %, {means.min():.2f} to "
@@ -193,9 +193,9 @@ def searched(films: list[Film], labels: dict[Setting, list[np.ndarray]]) -> str:
     )
 
 
-def by_rule(film: Film, partitions: list[np.ndarray]) -> np.ndarray:
+def by_rule(video: Video, partitions: list[np.ndarray]) -> np.ndarray:
     """The partition that the search would take."""
-    score = support(pairwise_agreement(partitions)) - _EXCESS_WEIGHT * _excess(film.X, partitions)
+    score = support(pairwise_agreement(partitions)) - _EXCESS_WEIGHT * _excess(video.X, partitions)
     return partitions[int(np.argmax(score >= score.max() - _TIE))]
 
 

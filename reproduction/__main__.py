@@ -59,7 +59,6 @@ def _parse(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
     parser = argparse.ArgumentParser("python -m reproduction", description=DESCRIPTION, formatter_class=form)
     add = parser.add_argument
     add("names", nargs="*", metavar="NAME", help='experiments such as table3 or fig4, "all", or "page"')
-    add("--quick", action="store_true", help="a small version: fewer methods, values, runs and starts")
     add("-j", "--jobs", type=int, default=1, help="cells computed at once (default: 1)")
     add("--minutes", type=float, help="begin no further cell after so many minutes; 0 only writes what is there")
     add("--data-home", type=Path, help="folder with the data sets (default: SUBSPACES_DATA or the user's cache)")
@@ -107,12 +106,12 @@ def _list(settings: Settings) -> int:
     """List the experiments."""
     print("name     in the paper   CPU min   cells done   what, and the data it needs")
     for name in experiment_names(settings.home):
-        experiment = load_experiment(name, settings.home, quick=settings.quick)
+        experiment = load_experiment(name, settings.home)
         n_cells, n_done, *_ = progress(experiment, settings)
         needed = ", ".join([*data_needed(experiment).values(), *["PyTorch"] * needs_torch(experiment)])
         cells = f"{experiment.minutes:>8g} {f'{n_done}/{n_cells}':>12}"
         print(f"{name:<8} {experiment.paper or '–':<13} {cells}   {experiment.title} ({needed})")
-    print("\nRun one: python -m reproduction table4 (add --quick for a small version); all of them: all.")
+    print("\nRun one: python -m reproduction table4 (add --minutes 5 for its first cells); all of them: all.")
     return 0
 
 

@@ -206,7 +206,7 @@ def worse_than_gaussian(read: Read, panel: str) -> Parts:
 
 
 def drops(read: Read, panel: str) -> Parts:
-    """Check that the low-rank methods lose more than ten samples of accuracy from 50 to 10 dB."""
+    """Check that the low-rank methods lose more than ten points of accuracy from 50 to 10 dB."""
     rows = ("LRR1", "LRR2", "LatLRR")
     found = {row: read("fig7", panel, row, "AC", 50) - read("fig7", panel, row, "AC", 10) for row in rows}
     yield Verdict(all(value > 10 for value in found.values()), f"{panel}, points lost: {told(found, '.0f')}")
@@ -240,7 +240,7 @@ def inside(read: Read) -> Parts:
 
 
 def kernels_matter(read: Read) -> Parts:
-    """Check that the best and the worst kernel are more than five samples apart on every data set."""
+    """Check that the best and the worst kernel are more than five points apart on every data set."""
     values = {panel: read.rows("table2", panel, KERNELS).values() for panel in SETS}
     gaps = {panel: max(found) - min(found) for panel, found in values.items()}
     yield Verdict(min(gaps.values()) > 5, f"points between best and worst: {told(gaps)}")

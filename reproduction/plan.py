@@ -24,8 +24,6 @@ GRID = "grid"
 SEARCH = "best"
 """The experiment that searches wide grids with the labels that score."""
 CHOSEN = "chosen.toml"
-QUICK = "-quick"
-"""Ending of the names of small versions, which never replace the real thing."""
 
 ORDER = "fig1 fig2 table2 fig3 fig4 fig5 table3 table4 table5 table6 fig6 fig7 fig8 table7 fig9 table8 best rivals"
 """The experiments in the order of the paper's pages."""
@@ -39,8 +37,7 @@ Rows = Mapping[str, Mapping[str, Any]]
 class Experiment:
     """One table or figure, as its file says."""
 
-    name: str  # of the files that are written
-    asked: str  # of the file it is read from
+    name: str  # of its file
     title: str
     paper: str  # the number the paper gives it; empty for what it does not have
     style: str  # how it is drawn, see reproduction.figures; "table" is not
@@ -66,8 +63,7 @@ class Experiment:
     @property
     def origin(self) -> str:
         """The command and version that make it."""
-        command = f"python -m reproduction {self.asked}{' --quick' * (self.name != self.asked)}"
-        return f"Made by `{command}`, subspaces {__version__}, code {CODE}."
+        return f"Made by `python -m reproduction {self.name}`, subspaces {__version__}, code {CODE}."
 
 
 @dataclass(frozen=True)
@@ -103,11 +99,10 @@ def experiment_names(home: Path = HERE) -> list[str]:
     return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
 
 
-def load_experiment(name: str, home: Path = HERE, *, quick: bool = False) -> Experiment:
+def load_experiment(name: str, home: Path = HERE) -> Experiment:
     """Read an experiment from its file."""
     document = tomllib.loads((home / "experiments" / f"{name}.toml").read_text(encoding="utf-8"))
-    small = document.pop("quick", {})
-    return Experiment(name + QUICK, name, **_shrunk(document, small)) if quick else Experiment(name, name, **document)
+    return Experiment(name, **document)
 
 
 def load_parameters(home: Path = HERE, chosen: Path | None = None) -> dict[str, dict[str, Any]]:
@@ -126,31 +121,6 @@ def load_parameters(home: Path = HERE, chosen: Path | None = None) -> dict[str, 
 def read_chosen(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
     """Read choices by row and data set: setting, tried (settings of the grid), on (draws) and accuracy."""
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-
-
-def _shrunk(document: dict[str, Any], small: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the quick version: fewer rows, values, draws, runs and restarts; the file says how many."""
-
-    def shrink(protocol: Mapping[str, Any]) -> dict[str, Any]:
-        runs, restarts = small.get("runs", 2), small.get("restarts", 20)
-        cuts = [
-            {**cut, "runs": min(cut["runs"], runs), "restarts": min(cut.get("restarts", 1), restarts)}
-            for cut in protocol["cuts"]
-        ]
-        return {**protocol, "draws": small.get("draws", 1), "rows": {}, "cuts": cuts}
-
-    panels, every = [dict(panel) for panel in document["panels"]], small.get("every", 3)
-    for panel in panels:
-        if "protocol" in panel:
-            panel["protocol"] = shrink(panel["protocol"])
-        if "rows" in small:
-            panel["rows"] = [name for name in panel["rows"] if name in small["rows"]]
-        if "values" in panel:
-            panel["values"] = panel["values"][::every]
-        if "series" in panel:
-            panel["series"] = {key: values[::every] for key, values in panel["series"].items()}
-    protocol, minutes = shrink(document["protocol"]), small.get("minutes", 0.2)
-    return {**document, "protocol": protocol, "panels": panels, "minutes": minutes}
 
 
 # ------------------------------------------------------------------ cells

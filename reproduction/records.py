@@ -80,7 +80,7 @@ def make_records(
     experiment: Experiment, planned: Sequence[Planned], outcome: Outcome, home: Path = HERE
 ) -> list[Record]:
     """Return everything an experiment found, in the order of its plan, joined with what the paper printed."""
-    paper = read_paper(experiment.asked, home)
+    paper = read_paper(experiment.name, home)
     places: dict[tuple[str, str, float | None], list[Planned]] = {}
     for item in planned:
         places.setdefault((item.panel, item.row, item.x), []).append(item)

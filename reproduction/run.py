@@ -26,7 +26,6 @@ class Settings:
     output: Path
     data_home: Path | None = None
     jobs: int = 1
-    quick: bool = False
     until: float | None = None  # after this, of time.monotonic, no further cell is begun
     home: Path = HERE  # of the experiments and their parameters
     again: Sequence[str] = ()  # rows computed anew where other code has made them
@@ -44,7 +43,7 @@ class Settings:
 
 def run_experiment(name: str, settings: Settings, listener: Listener | None = None) -> Run:
     """Run one experiment and write its files; only the cells that are not kept are computed."""
-    experiment = planning.load_experiment(name, settings.home, quick=settings.quick)
+    experiment = planning.load_experiment(name, settings.home)
     rows = planning.load_parameters(settings.home, settings.chosen)
     planned = planning.plan(experiment, rows)
     cells = [item.cell for item in sorted(planned, key=lambda item: item.turn)]
@@ -57,7 +56,7 @@ def run_experiment(name: str, settings: Settings, listener: Listener | None = No
     outcome = run_cells(cells, path, data_home=home, jobs=jobs, listener=listener, until=until, again=again)
     run = Run(experiment, planned, outcome, make_records(experiment, planned, outcome, settings.home))
     _write(run, settings.output)
-    if name == GRID and not settings.quick:
+    if name == GRID:
         write_chosen(settings.output / CHOSEN, settings.chosen, planned, run.records)
     return run
 

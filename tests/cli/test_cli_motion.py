@@ -54,13 +54,11 @@ def test_tracks_that_do_not_look_like_it(tmp_path):
     assert (document["method"], document["parameters"]["graph"]) == ("ktrr", "dscnet")
 
 
-@pytest.mark.parametrize(("suffix", "n_frames"), [(".png", 1), (".gif", 12)])
-def test_overlay(tracks, suffix, n_frames, tmp_path):
-    target = tmp_path / f"o{suffix}"
+def test_overlay(tracks, tmp_path):
+    target = tmp_path / "o.png"
     drawing = ("cluster", tracks, "--motion", "-k", 2, "--report", target)
     assert f"tracks drawn in {target}" in told(*drawing, "-o", tmp_path / "l.csv")
     with Image.open(target) as picture:
-        assert getattr(picture, "n_frames", 1) == n_frames
         colors = {tuple(c) for c in np.asarray(picture.convert("RGB")).reshape(-1, 3)}
         assert len(colors) > 10
     assert len((tmp_path / "l.csv").read_text().splitlines()) == 81

@@ -56,18 +56,6 @@ def test_graph_is_that_in_memory(client, rings, tmp_path, chunks, parameters):
     np.testing.assert_array_equal(estimator.predict(rings[:50] + 0.01), expected.predict(rings[:50] + 0.01))
 
 
-@pytest.mark.usefixtures("small_tasks")
-def test_one_worker_gives_the_labels_of_two(client, rings, tmp_path):
-    two = fit_predict(ktrr(), da.from_array(rings, chunks=(1000, 2)), client=client)
-    with connect(n_workers=1) as alone:
-        one = fit_predict(ktrr(), da.from_array(rings, chunks=(2500, 4)), client=alone)
-        sampled = fit_predict(ektrr(), da.from_array(rings, chunks=(333, 4)), client=alone)
-        client_in_use = fit_predict(ektrr(), da.from_array(rings, chunks=(2000, 4)))
-    np.testing.assert_array_equal(one, two)
-    np.testing.assert_array_equal(sampled, client_in_use)
-    np.testing.assert_array_equal(sampled, fit_predict(ektrr(), da.from_array(rings, chunks=(999, 1)), client=client))
-
-
 # ---------------------------------------------------------------- sample, cluster, classify
 
 
@@ -160,24 +148,19 @@ def test_kinds_of_input(client, rings, tmp_path):
     np.testing.assert_array_equal(labels, ktrr().fit_predict(X))
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
-def test_folders_of_files(rings, tmp_path, suffix):
+def test_folders_of_files(rings, tmp_path):
     pytest.importorskip("pyarrow")
     folder, frame = tmp_path / "points", pd.DataFrame(rings[:2000].astype(np.float64), columns=list("abcd"))
     (folder / "more").mkdir(parents=True)
     parts = {"a": frame[:700], "b": frame[700:701], "more/c": frame[701:]}
     for name, part in parts.items():
-        file = folder / f"{name}{suffix}"
-        if suffix == ".csv":
-            part.to_csv(file, index=False)
-        else:
-            part.to_parquet(file, row_group_size=300)
+        part.to_parquet(folder / f"{name}.parquet", row_group_size=300)
     expected, estimator = ektrr().fit_predict(frame.to_numpy()), ektrr()
     np.testing.assert_array_equal(fit_predict(estimator, folder, client="here"), expected)
     assert list(estimator.feature_names_in_) == list("abcd")
     np.testing.assert_array_equal(fit_predict(ktrr(), folder, client="here"), ktrr().fit_predict(frame.to_numpy()))
     other = frame.rename(columns={"a": "z"})
-    _ = other.to_csv(folder / "z.csv", index=False) if suffix == ".csv" else other.to_parquet(folder / "z.parquet")
+    other.to_parquet(folder / "z.parquet")
     with pytest.raises(FileError, match="columns"):
         fit_predict(ektrr(), folder, client="here")
 
@@ -227,10 +210,12 @@ def test_what_cannot_be_used_is_named(client, tmp_path):
         fit_predict(ektrr(), da.ones((20, 2)), client=blind, checkpoint=tmp_path)
 
 
-def test_connect(client):
+def test_connect(client, rings):
     assert len({os.getpid(), *client.run(os.getpid).values()}) == 3
     with connect(client.scheduler.address) as other:
         assert len(other.scheduler_info()["workers"]) == 2
+        labels = fit_predict(ektrr(), da.from_array(rings, chunks=(777, 1)))  # takes the client in use
+    np.testing.assert_array_equal(labels, ektrr().fit_predict(rings))
     with pytest.raises(ValueError, match="n_workers=2 has no meaning"), connect("tcp://127.0.0.1:1", n_workers=2):
         pass
     with (

@@ -39,21 +39,10 @@ def test_points_are_never_replaced(X, tmp_path):
     stored[:] = X
     same = [(file, file), (file, other), (other, file), (np.load(file, mmap_mode="r"), file)]
     for points, output in [*same, (stored, "X.zarr/labels.npy")]:
-        with pytest.raises(ValueError, match=r"output=.* would replace or join the points"):
+        with pytest.raises(ValueError, match=r"output=.* would replace or join the samples"):
             cluster(points, tmp_path / output)
     np.testing.assert_array_equal(np.load(file), X)
     np.testing.assert_array_equal(stored[:], X)
-
-
-@pytest.mark.usefixtures("nothing_computed")
-def test_labels_do_not_become_points(X, tmp_path):
-    """In the folder that is read they would be a part of the next run."""
-    folder = tmp_path / "points"
-    folder.mkdir()
-    pd.DataFrame(X, columns=list("abc")).to_csv(folder / "p.csv", index=False)
-    with pytest.raises(ValueError, match="would replace or join"):
-        cluster(folder, folder / "labels.npy")
-    assert [path.name for path in folder.rglob("*.*")] == ["p.csv"]
 
 
 @pytest.mark.usefixtures("nothing_computed")
@@ -77,7 +66,7 @@ def test_what_cannot_be_written_is_refused_first(X, tmp_path, monkeypatch):
 def test_options_of_reading_that_a_folder_does_not_heed(X, tmp_path, capsys, monkeypatch, option):
     """1.234 with decimal=, is a thousand and more: not read otherwise without a word."""
     monkeypatch.setattr("subspaces.utils.memory.available_bytes", lambda: 1000)  # less than the file
-    pd.DataFrame(X, columns=list("abc")).to_csv(tmp_path / "p.csv", index=False)
+    pd.DataFrame(X, columns=list("abc")).to_parquet(tmp_path / "p.parquet")
     with pytest.raises(SystemExit, match="2"):
         app(["cluster", str(tmp_path), "--method", "ektrr", "-k", "2", option])
     assert "has no meaning for a file that" in " ".join(capsys.readouterr().err.split())

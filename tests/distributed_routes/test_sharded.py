@@ -161,12 +161,12 @@ def test_what_must_see_all_points_does(rings):
     estimator = KTRR(3, kernel="linear")
     np.testing.assert_array_equal(fit_predict(estimator, rings, client="here"), expected.labels_)
     assert estimator.solver_ == "low_rank"
-    with pytest.raises(ValueError, match='spectral="full" embeds every point'):
+    with pytest.raises(ValueError, match='spectral="full" embeds every sample'):
         here(rings, assign_labels="kmeans", spectral="full")
 
 
 def test_equal_points_and_bad_numbers(rings):
-    with pytest.warns(UserWarning, match="all 900 points are equal"):
+    with pytest.warns(UserWarning, match="all 900 samples are equal"):
         assert not here(np.ones((900, 3))).any()
     rings[[12, 40, 1700], 1] = np.nan
     with pytest.raises(ValueError, match=r"NaN or infinity in its rows 12, 40, 1700:"):
@@ -214,17 +214,6 @@ def test_the_sample_does_not_depend_on_chunks_or_order(rings, rng, monkeypatch):
     assert len(np.unique(found[0].points, axis=0)) == 500
     np.testing.assert_array_equal(rings[found[0].rows], found[0].points)
     assert found[0].content == found[1].content != found[2].content
-
-
-def test_standard_units_are_those_of_all_points(rings):
-    look = _sample.look_at([rings], [0], ThisProcess())
-    parts = [rings[:1000], rings[1000:1500], rings[1500:]]
-    one = _sample.settle(look, [rings], len(rings), "standard", False, ThisProcess())
-    three = _sample.settle(look, parts, len(rings), "standard", False, ThisProcess())
-    np.testing.assert_array_equal(one.offset, three.offset)
-    np.testing.assert_array_equal(one.factor, three.factor)
-    np.testing.assert_allclose(one.offset, rings.mean(axis=0, dtype=np.float64), atol=1e-7)
-    np.testing.assert_allclose(one.factor, 1 / rings.std(axis=0, dtype=np.float64), rtol=1e-6)
 
 
 # ---------------------------------------------------------------- runs that die

@@ -107,7 +107,7 @@ def test_tasks_that_do_not_fit_are_refused_first(balls, monkeypatch):
     monkeypatch.setattr(_shards, "split", lambda *_: gathered.append(1))
     monkeypatch.setattr(_sharded, "AROUND", 10**9)
     monkeypatch.setattr(_sharded, "min", lambda *sizes: max(sizes), raising=False)  # as if there were so many points
-    with pytest.raises(MemoryError, match=r"a task of the graph of 1000 points with 5 features needs .* EKTRR"):
+    with pytest.raises(MemoryError, match=r"a task of the graph of 1000 samples with 5 features needs .* EKTRR"):
         fit_predict(ktrr(3), balls, client="here")
     source = as_source(balls, ThisProcess())
     limits = {"a": {"memory_limit": 2**40}, "b": {"memory_limit": 2**29}, "c": {"memory_limit": 0}}
@@ -118,7 +118,7 @@ def test_tasks_that_do_not_fit_are_refused_first(balls, monkeypatch):
     limits["a"]["memory_limit"] = 2**60
     _sharded._require_tasks(source, workers)
     monkeypatch.setattr(_sample, "SAMPLE", 10**12)
-    with pytest.raises(MemoryError, match="a sample of 1000 points with 5 features"):
+    with pytest.raises(MemoryError, match="a sample of 1000 samples with 5 features"):
         fit_predict(ktrr(3), balls, client="here")
     assert not gathered
 

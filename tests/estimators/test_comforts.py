@@ -9,14 +9,12 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.cluster import KMeans
-from sklearn.model_selection import GridSearchCV
 
 from method_data import ESTIMATORS
-from subspaces import EKTRR, KASP, KTRR, SC, SSC, SampledClusterer, SubspaceClustering, metrics
+from subspaces import EKTRR, KASP, KTRR, SC, SSC, SampledClusterer, SubspaceClustering
 from subspaces.datasets import make_subspaces
 from subspaces.engine.plan import STAGES
 from subspaces.estimators.html_repr import boxes_html, boxes_of
-from subspaces.inspection import scorers
 
 UNREPRESENTED = ("sc", "lsa", "tsc")
 
@@ -176,29 +174,3 @@ def test_what_cannot_be_explained(data, model):
     alone = KTRR(3).fit(data[0])
     alone._coefficients = sparse.csc_array((90, 90))
     assert "no other point" in str(alone.explain(3))
-
-
-# ---------------------------------------------------------------- pipelines and searches
-
-
-@pytest.mark.parametrize("scorer", [scorers.modularity, scorers.separation])
-def test_search_without_truth(data, scorer):
-    X, y = data
-    grid = {"kernel": ["rbf", "quadratic"], "reg": [0.01, 1.0], "n_nonzero": [3, 5]}
-    search = GridSearchCV(KTRR(3), grid, scoring=scorer, cv=scorers.whole(X)).fit(X)
-    assert search.best_score_ == max(search.cv_results_["mean_test_score"])
-    assert 0 < search.best_score_ <= 1
-    assert metrics.accuracy(y, search.best_estimator_.labels_) > 0.9
-    np.testing.assert_array_equal(search.predict(X), search.best_estimator_.labels_)
-
-
-def test_scores_are_what_they_say(data, model):
-    W, labels = model.affinity_matrix_.toarray(), model.labels_
-    same = labels[:, None] == labels
-    inside = [W[labels == k][:, labels == k].sum() / W[labels == k].sum() for k in range(3)]
-    np.testing.assert_allclose(scorers.separation(model, None), np.mean(inside))
-    degree = W.sum(axis=0)
-    expected = np.outer(degree, degree)[same].sum() / degree.sum() ** 2
-    np.testing.assert_allclose(
-        scorers.modularity(model, None), (W[same].sum() / degree.sum() - expected) / (1 - expected)
-    )

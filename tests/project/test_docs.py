@@ -129,21 +129,6 @@ def test_names_exist(page):
     assert not missing_names(read(page))
 
 
-def test_the_checks_can_fail(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(
-        "# A title (`x=`)\n[fine](#a-title-x) [gone](gone.md) [no such](#b) `[code](c.md)`\n"
-        "{doc}`nowhere` {doc}`x <start>`\n"
-        "```\n[block](d.md)\n```\n```python\n>>> 1 + 1\n2\n```\n```python\n>>> 1 + 1\n3\n```\n",
-        encoding="utf-8",
-    )
-    assert broken_links(page) == ["gone.md", "#b", "nowhere"]
-    text = "`subspaces.utils.gone` subspaces.metrics.accuracy\nfrom subspaces.graphs import rules, gone"
-    assert missing_names(text) == ["subspaces.graphs.gone", "subspaces.utils.gone"]
-    results = doctest.DocTestRunner(verbose=False).run(examples(page), out=lambda text: None)
-    assert (results.attempted, results.failed) == (2, 1)
-
-
 def test_pages_are_few_and_listed():
     pages = {page.relative_to(DOCS).with_suffix("").as_posix() for page in DOCS.rglob("*.md")}
     assert len(pages) <= 35, "merge two pages before you add one"

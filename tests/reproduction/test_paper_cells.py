@@ -33,9 +33,8 @@ def a_cell(kind="cut", method="ktrr", points=DIGITS, **parameters):
 
 def test_every_experiment_is_planned_and_every_published_number_has_its_place():
     for name in plan.experiment_names():
-        experiment, quick = plan.load_experiment(name), plan.load_experiment(name, quick=True)
+        experiment = plan.load_experiment(name)
         planned = plan.plan(experiment, ROWS)
-        assert 0 < len(plan.plan(quick, ROWS)) <= len(planned)
         assert set(compute.data_needed(experiment)) <= {*NAMED, compute.HOPKINS}
         places = {(item.panel, item.row, item.x, metric) for item in planned for metric in experiment.metrics}
         assert set(records.read_paper(name)) <= places
@@ -104,7 +103,7 @@ def test_missing_data_and_networks_are_told_before_anything_is_computed(tmp_path
         compute.check_needs(plan.load_experiment("table3"), tmp_path)
     with pytest.raises(FileNotFoundError, match=r"rivals needs Hopkins155: .*hopkins155_part.npz is not there"):
         compute.check_needs(plan.load_experiment("rivals"), tmp_path)
-    assert not compute.needs_torch(plan.load_experiment("rivals", quick=True))
+    assert not compute.needs_torch(plan.load_experiment("table3"))
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setattr(compute, "load_whole", lambda name, home: None)
     with pytest.raises(ImportError, match=r"fig9 trains networks: .*pip install subspaces"):

@@ -32,9 +32,6 @@ data = { name = "curves" }
 rows = ["good", "constant", "k-means"]
 [protocol]
 cuts = [{ name = "k-means", restarts = 5, runs = 2 }]
-[quick]
-rows = ["good"]
-runs = 1
 """
 ROWS = """
 [good]
@@ -71,7 +68,7 @@ def settings(tmp_path):
 
 
 def an_experiment(style="table", **more):
-    return plan.Experiment("none", "none", "t", "p", style, ["AC"], [], {}, **more)
+    return plan.Experiment("none", "t", "p", style, ["AC"], [], {}, **more)
 
 
 # ---------------------------------------------------------------- runs
@@ -101,11 +98,6 @@ def test_cells_of_other_code_are_told_and_made_again_where_asked(settings, monke
     assert (again.n_computed, again.n_found) == (1, 2)
     assert progress(plan.load_experiment("tiny", settings.home), settings).codes["abc1234 other"] == 1
     assert run_experiment("tiny", replace(settings, again=["good"])).outcome.n_computed == 0
-
-
-def test_a_quick_run_never_takes_the_place_of_the_real_thing(settings):
-    assert run_experiment("tiny", replace(settings, quick=True)).records[0].mark == "1 run"
-    assert {file.stem for file in settings.output.glob("*.*")} == {"tiny-quick"}
 
 
 def test_the_command_runs_lists_and_writes_the_page(settings, capsys):
@@ -191,18 +183,18 @@ def test_figures_are_drawn_even_of_nothing():
     from reproduction.figures import draw
 
     for name in ("fig1", "fig2", "fig4", "fig5", "fig6", "fig7", "fig9"):
-        experiment, outcome = plan.load_experiment(name, quick=True), cells.Outcome()
+        experiment, outcome = plan.load_experiment(name), cells.Outcome()
         planned = plan.plan(experiment, plan.load_parameters())
         assert draw(records.Run(experiment, planned, outcome, records.make_records(experiment, planned, outcome)))
 
 
 def test_whole_experiment_with_its_figure_is_the_same_file_again(tmp_path):
     pytest.importorskip("matplotlib")
-    settings = Settings(tmp_path, quick=True)
+    settings = Settings(tmp_path)
     found = []
     for again in (settings, settings, replace(settings, until=0.0)):
         run_experiment("fig1", again)
-        found.append([(tmp_path / f"fig1-quick.{kind}").read_bytes() for kind in ("svg", "csv")])
+        found.append([(tmp_path / f"fig1.{kind}").read_bytes() for kind in ("svg", "csv")])
     assert b"three curves" in found[0][0]
     assert found[0] == found[1] == found[2]
 

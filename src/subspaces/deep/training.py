@@ -186,9 +186,9 @@ def has_converged(losses: Sequence[float], tol: float | None, patience: int) -> 
 
     Examples
     --------
-    >>> has_converged([8, 4, 2, 1.999, 1.998], tol=0.01, patience=2)
+    >>> has_converged([800, 400, 200, 199.9, 199.8], tol=0.01, patience=2)
     True
-    >>> has_converged([8, 4, 2, 1.999, 1.998], tol=0.01, patience=3)
+    >>> has_converged([800, 400, 200, 199.9, 199.8], tol=0.01, patience=3)
     False
     """
     if tol is None or len(losses) <= patience:

@@ -37,7 +37,7 @@ class Output:
             raise ImportError(f"{name} needs pyarrow: pip install pyarrow, or choose .npy.")
         source = _place_of(X)
         if source is not None and (path == source or source in path.parents or path in source.parents):
-            raise ValueError(f"{name} would replace or join the points X={str(source)!r}; choose another place.")
+            raise ValueError(f"{name} would replace or join the samples X={str(source)!r}; choose another place.")
 
     def take(self, estimator: Any, pieces: Iterable[Array], n: int) -> None:
         """Store labels of all samples in order, given piece by piece."""

@@ -94,7 +94,7 @@ def _planned(estimator: KTRR, sample: Array, n: int) -> Plan:
         )
     if estimator.spectral == "full" and estimator.assign_labels != "modularity":
         raise ValueError(
-            f'spectral="full" embeds every point, which {n} points on workers are too many for: use spectral="auto".'
+            f'spectral="full" embeds every sample, which {n} samples on workers are too many for: use spectral="auto".'
         )
     coarse: Spectral = "auto" if estimator.assign_labels == "modularity" else "coarse"
     asked = estimator.spectral
@@ -110,7 +110,7 @@ def _require_sample(source: Source) -> None:
     """Refuse what this process has no room for: the subset, that of a piece, and both joined."""
     n, m = source.shape
     needed = 4 * min(n, _sample.SAMPLE) * m * source.dtype.itemsize
-    memory.require(needed, f"a sample of {n} points with {m} features", _REMEDY)
+    memory.require(needed, f"a sample of {n} samples with {m} features", _REMEDY)
 
 
 def _require_tasks(source: Source, workers: Workers) -> None:
@@ -119,7 +119,7 @@ def _require_tasks(source: Source, workers: Workers) -> None:
     shard = 3 * min(n, _shards.SHARD) * m * source.dtype.itemsize
     block = min(n, AROUND) * (m + N_LANDMARKS + _BESIDE) * DOUBLE
     needed = max(shard, block)
-    workers.require(needed, f"a task of the graph of {n} points with {m} features", _REMEDY)
+    workers.require(needed, f"a task of the graph of {n} samples with {m} features", _REMEDY)
 
 
 @dataclass
@@ -288,7 +288,7 @@ class _Run:
         estimator.n_clusters_ = int(names.max()) + 1
         estimator.kernel_, estimator.penalty_ = model.kernel, model.penalty
         estimator.solver_, estimator.timings_ = plan.solver, dict(self.timings)
-        estimator.solver_reason_ = f"{plan.shape.n} points are more than {IN_MEMORY}: in shards, through files"
+        estimator.solver_reason_ = f"{plan.shape.n} samples are more than {IN_MEMORY}: in shards, through files"
         estimator._coefficients, estimator._embedding = None, None
         estimator._predictor = ByTrainingPoints(
             X=self.look.points,
@@ -305,7 +305,7 @@ class _Run:
             cells=build_cells(sample, seed=plan.seed),
             affine=self.estimator.affine,
         )
-        self.estimator._warn_if_fewer(estimator.n_clusters_, "too few points differ, or the graph shows no more")
+        self.estimator._warn_if_fewer(estimator.n_clusters_, "too few samples differ, or the graph shows no more")
 
 
 def _alone(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -317,7 +317,7 @@ def _alone(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def _one_cluster(estimator: KTRR, look: _sample.Look, n: int) -> None:
     if estimator.n_clusters not in (1, None):
-        text = f"all {n} points are equal: 1 cluster found instead of n_clusters={estimator.n_clusters}."
+        text = f"all {n} samples are equal: 1 cluster found instead of n_clusters={estimator.n_clusters}."
         warn_caller(text, ConvergenceWarning)
     with quiet():
         estimator.fit(np.repeat(look.points[:1], max(2, int(estimator.n_clusters or 2)), axis=0))

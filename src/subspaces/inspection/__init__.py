@@ -1,1 +1,1 @@
-"""Look at fitted estimators: plots, comparisons of methods, scorers, citations."""
+"""Look at fitted estimators: plots, comparisons of methods, citations."""

@@ -23,7 +23,6 @@ __all__ = [
     "consensus",
     "leading_components",
     "modularity",
-    "modularity_ceiling",
     "normalized_cut",
     "pairwise_agreement",
     "stability",
@@ -34,16 +33,6 @@ __all__ = [
 DIMENSIONS = (3, 4, 6)
 """Of the subspaces that are fitted to clusters: motions have 3, faces about 9; none of the three need be right."""
 N_COMPONENTS = 60
-
-
-def modularity_ceiling(W: Sparse, labels: Labels) -> float:
-    """Return the modularity these clusters would have without any edge between them: 1 − Σ (share of degree)².
-
-    It is larger for equal clusters, which is why modularity prefers them.
-    """
-    degree = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
-    shares = np.bincount(labels, weights=degree) / max(float(degree.sum()), np.finfo(np.float64).tiny)
-    return float(1 - np.square(shares).sum())
 
 
 def normalized_cut(W: Sparse, labels: Labels) -> float:

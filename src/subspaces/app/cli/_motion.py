@@ -82,11 +82,10 @@ def for_motion(task: Task, X: Any) -> Task:
 
 
 def draw_tracks(path: Path, tracks: Any, labels: Any) -> None:
-    """Draw trajectories by cluster, with their gaps: all frames as lines, or a film."""
-    from subspaces.inspection.plots.images import TracksDisplay
+    """Draw trajectories by cluster, with their gaps."""
+    from subspaces.inspection.plots.images import tracks_png
     from subspaces.utils.atomic import write_atomically
 
-    display = TracksDisplay.of(tracks, labels)
-    content = display.film() if path.suffix.lower() == ".gif" else display.picture()
+    content = tracks_png(tracks, labels)
     with write_atomically(path) as stream:
         stream.write(content)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KINDS = {
     **dict.fromkeys((".html", ".htm"), "page"),
     **dict.fromkeys((".json", ".nwk", ".newick"), "tree"),
-    **dict.fromkeys((".png", ".gif"), "tracks"),
+    ".png": "tracks",
 }
 """What ``--report`` writes, by the suffix of its file."""
 

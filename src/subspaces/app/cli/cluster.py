@@ -105,8 +105,8 @@ ReportOption = Annotated[
         "--report",
         "FILE",
         "By suffix: .html a page for a browser, whole in one file, with what was done and why, plots, every cluster; "
-        ".json or .nwk (Newick) the clusters from coarse to fine, each split with its numbers; with --motion, .png "
-        "(all frames) or .gif (a film) the tracks coloured by cluster. May be given several times.",
+        ".json the clusters from coarse to fine, each split with its numbers; with --motion, .png the tracks coloured "
+        "by cluster. May be given several times.",
     ),
 ]
 SortOption = Annotated[

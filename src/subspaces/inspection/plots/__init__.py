@@ -63,7 +63,7 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
     if X is not None or parts.kept_points(clusterer) is not None:
         drawings.append(partial(GalleryDisplay.from_estimator, X=X, image_shape=image_shape))
     if not drawings:
-        raise ValueError(f"{type(clusterer).__name__} keeps no graph and no points: give the points as the argument X.")
+        raise ValueError(f"{type(clusterer).__name__} keeps no graph and no samples: give these as the argument X.")
     n_columns = min(2, len(drawings))
     n_rows = -(-len(drawings) // 2)
     if figure is None:
@@ -74,5 +74,5 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
     for ax in axes[len(drawings) :]:
         ax.set_axis_off()
     clusters = counted(clusterer.n_clusters_, "cluster")
-    figure.suptitle(f"{type(clusterer).__name__}: {len(clusterer.labels_):,} points, {clusters}")
+    figure.suptitle(f"{type(clusterer).__name__}: {len(clusterer.labels_):,} samples, {clusters}")
     return style.shown_once(figure)

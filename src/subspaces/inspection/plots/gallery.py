@@ -68,7 +68,7 @@ class GalleryDisplay(style.Display):
         clusterer = parts.clusterer_of(estimator)
         points = parts.kept_points(clusterer) if X is None else X
         if points is None:
-            problem = "does not keep the points it was fitted on: give them as the argument X."
+            problem = "does not keep the samples it was fitted on: give them as the argument X."
             raise ValueError(f"{type(estimator).__name__} {problem}")
         shape = image_shape if image_shape is not None else getattr(clusterer, "image_shape_", None)
         few = len(clusterer.labels_) <= parts.MANY_POINTS

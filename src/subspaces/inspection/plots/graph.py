@@ -80,7 +80,7 @@ class _MatrixDisplay(style.Display):
     def _from_part(cls, part: parts.Part, n_cells: int) -> Self:
         shape = part.matrix.shape
         if len(shape) != 2 or shape[0] != shape[1]:
-            raise ValueError(f"the matrix must be square, one row and column for each point; got {shape}.")
+            raise ValueError(f"the matrix must be square, one row and column for each sample; got {shape}.")
         codes, names = parts.checked_labels(part.labels, shape[0])
         return cls(cells_of(part.matrix, codes, n_cells, cls._how), np.bincount(codes), names, part.of_whom)
 
@@ -90,10 +90,12 @@ class _MatrixDisplay(style.Display):
         whose = f" ({self.of_whom})" if self.of_whom else ""
         size = len(self.cells)
         if size == self.n_samples:
-            return f"{self.n_samples:,} points{whose}; {self._entry}"
+            return f"{self.n_samples:,} samples{whose}; {self._entry}"
         per_cell = (self.n_samples / size) ** 2
         many = "the sum" if self._how == "sum" else "the strongest"
-        return f"{self.n_samples:,} points{whose} in {size} × {size} cells; a cell shows {many} of about {per_cell:.0f}"
+        return (
+            f"{self.n_samples:,} samples{whose} in {size} × {size} cells; a cell shows {many} of about {per_cell:.0f}"
+        )
 
     def _draw(self, ax: Any, **keywords: Any) -> None:
         n = self.n_samples
@@ -102,7 +104,6 @@ class _MatrixDisplay(style.Display):
         ax.set_title(self._title)
         style.caption(ax, self.note)
         self.colorbar_ = ax.figure.colorbar(self.im_, ax=ax, fraction=0.046, pad=0.03)
-        self.colorbar_.outline.set_visible(False)
 
     def _colors(self, ax: Any) -> dict[str, Any]:
         """Return a root scale for weights, because the weak edges between clusters are what matters."""
@@ -141,7 +142,7 @@ class CoefficientsDisplay(_MatrixDisplay):
     """
 
     _attribute, _how = "coefficients_", "strongest"
-    _title, _entry = "Coefficients, ordered by cluster", "column i represents point i"
+    _title, _entry = "Coefficients, ordered by cluster", "column i represents sample i"
 
 
 class AffinityDisplay(_MatrixDisplay):
@@ -242,7 +243,7 @@ class EmbeddingDisplay(style.Display):
     _figsize = (6.4, 5.8)
     _explained: ClassVar = {
         "pca": "principal plane of the spectral embedding",
-        "map": "map of the spectral embedding: typical points in the middle of a disc,\ndoubtful ones between discs",
+        "map": "map of the spectral embedding: typical samples in the middle of a disc,\ndoubtful ones between discs",
     }
 
     def __init__(
@@ -294,7 +295,7 @@ class EmbeddingDisplay(style.Display):
     @classmethod
     def _from_rows(cls, embedding: Array, labels: ArrayLike, method: str, *described: str) -> Self:
         if embedding.ndim != 2:
-            raise ValueError(f"embedding must have two dimensions, one row for each point; got {embedding.shape}.")
+            raise ValueError(f"embedding must have two dimensions, one row for each sample; got {embedding.shape}.")
         codes, names = parts.checked_labels(labels, len(embedding))
         points, centres, used = plane(embedding, codes, method)
         return cls(points, centres, codes, names, used, *described)
@@ -315,6 +316,6 @@ class EmbeddingDisplay(style.Display):
         for (x, y), name in zip(self.centres, self.names, strict=True):
             ax.text(x, y, name, ha="center", va="center", **look)
         groups = counted(k, self.noun, {"class": "classes"}.get(self.noun))
-        ax.set(title=f"Embedding of {n:,} points, {groups}", aspect="equal", xticks=[], yticks=[])
+        ax.set(title=f"Embedding of {n:,} samples, {groups}", aspect="equal", xticks=[], yticks=[])
         ax.spines[:].set_alpha(0.25)
         style.caption(ax, self._explained[self.method] + (f" of {self.of_whom}" if self.of_whom else ""))

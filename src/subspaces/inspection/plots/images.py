@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import colorsys
 from collections.abc import Sequence
-from io import BytesIO
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from subspaces.inspection.plots import parts, style
+from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Labels
 
 MAX_NAMED = 60
@@ -18,7 +19,6 @@ MAX_NAMED = 60
 
 _LEGEND_ROWS = 20
 _GOLDEN = 0.61803398875  # steps of this part of a circle never come close to each other
-_TAIL = 6  # frames of a track that a film shows
 
 
 def label_colors(n: int) -> Array:
@@ -137,76 +137,38 @@ class TracksDisplay(style.Display):
     @classmethod
     def from_predictions(cls, X: ArrayLike, labels: ArrayLike, *, ax: Any = None, **keywords: Any) -> Self:
         """Draw tracks, one row each: x and y of the first frame, then of the second; NaN where not seen."""
-        return cls.of(X, labels).plot(ax, **keywords)
-
-    @classmethod
-    def of(cls, X: ArrayLike, labels: ArrayLike) -> Self:
-        """Return the display without a drawing, for :meth:`film`."""
         rows = np.asarray(X, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] < 2 or rows.shape[1] % 2:
             raise ValueError(f"X must have two columns for each frame, x and y; got the shape {rows.shape}.")
         codes, names = parts.checked_labels(labels, len(rows))
-        return cls(rows.reshape(len(rows), -1, 2), codes, names)
-
-    def film(self, *, seconds: float = 0.1) -> bytes:
-        """Return an animated GIF: in each frame the samples and their last few places."""
-        style.pyplot()  # says how to get Matplotlib
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from PIL import Image
-
-        canvas = FigureCanvasAgg(Figure(figsize=(6.4, 5.2), dpi=100, layout="constrained"))
-        ax, pictures = canvas.figure.subplots(), []
-        self._frame(ax)
-        for frame in range(self.tracks.shape[1]):
-            for artist in [*ax.collections]:
-                artist.remove()
-            self._draw_tracks(ax, self.tracks[:, max(0, frame - _TAIL) : frame + 1], self.tracks[:, frame], {})
-            ax.set_title(f"frame {frame + 1} of {self.tracks.shape[1]}", fontsize="medium")
-            canvas.draw()
-            pixels = np.asarray(canvas.buffer_rgba())[:, :, :3]
-            pictures.append(Image.fromarray(pixels).quantize(64, dither=Image.Dither.NONE))
-        stream = BytesIO()
-        duration = round(1000 * seconds)
-        pictures[0].save(stream, "GIF", save_all=True, append_images=pictures[1:], duration=duration, loop=0)
-        return stream.getvalue()
-
-    def picture(self) -> bytes:
-        """Return the drawing of :meth:`plot` as a PNG file."""
-        return style.png(lambda figure: self.plot(figure.subplots()), self._figsize, dpi=150)
+        return cls(rows.reshape(len(rows), -1, 2), codes, names).plot(ax, **keywords)
 
     def _draw(self, ax: Any, **keywords: Any) -> None:
-        """Draw all frames: each track a line that ends in a dot."""
-        seen = ~np.isnan(self.tracks[:, :, 0])
-        last = seen.shape[1] - 1 - seen[:, ::-1].argmax(axis=1)
-        self._frame(ax)
-        self._draw_tracks(ax, self.tracks, self.tracks[np.arange(len(last)), last], keywords)
-        style.caption(ax, f"{len(self.tracks)} tracks through {self.tracks.shape[1]} frames; a dot where one ends")
+        """Draw each track as a line that ends in a dot, y downwards as in a picture; many tracks have small dots."""
+        from matplotlib.collections import LineCollection
 
-    def _frame(self, ax: Any) -> None:
-        """Prepare axes of a picture: y downwards, one scale, room for every frame, a line in the legend per cluster."""
+        n, n_frames, _ = self.tracks.shape
         low, high = np.nanmin(self.tracks, axis=(0, 1)), np.nanmax(self.tracks, axis=(0, 1))
         margin = 0.04 * max(float((high - low).max()), np.finfo(np.float64).tiny)
         ax.set(xlim=(low[0] - margin, high[0] + margin), ylim=(high[1] + margin, low[1] - margin))
         ax.set(aspect="equal", xticks=[], yticks=[])
+        seen = ~np.isnan(self.tracks[:, :, 0])
+        last = n_frames - 1 - seen[:, ::-1].argmax(axis=1)
+        dots, size = self.tracks[np.arange(n), last], float(np.clip(3000 / n, 3, 22))
         for cluster, name in enumerate(self.names):
-            n = int((self.labels == cluster).sum())
-            ax.plot([], [], color=_color(cluster), linewidth=2.5, label=f"{name}: {n} track{'s' * (n != 1)}")
-        ax.legend(**style.BESIDE)
-
-    def _draw_tracks(self, ax: Any, tracks: Array, dots: Array, keywords: dict[str, Any]) -> None:
-        """Draw pieces of the tracks as lines, and a dot for each; many tracks have small dots."""
-        from matplotlib.collections import LineCollection
-
-        size = float(np.clip(3000 / len(self.tracks), 3, 22))
-        for cluster in range(len(self.names)):
-            own, color = tracks[self.labels == cluster], _color(cluster)
+            inside = self.labels == cluster
+            own, color = self.tracks[inside], style.OKABE_ITO[cluster % len(style.OKABE_ITO)]
+            ax.plot([], [], color=color, linewidth=2.5, label=f"{name}: {counted(len(own), 'track')}")
             look = {"colors": color, "linewidths": 0.8, "alpha": 0.65, **keywords}
             segments = np.stack([own[:, :-1], own[:, 1:]], axis=2).reshape(-1, 2, 2)
             ax.add_collection(LineCollection(segments[~np.isnan(segments).any(axis=(1, 2))], **look), autolim=False)
             marker = style.MARKERS[cluster % len(style.MARKERS)]
-            ax.scatter(*dots[self.labels == cluster].T, s=size, color=color, marker=marker, linewidths=0, zorder=3)
+            ax.scatter(*dots[inside].T, s=size, color=color, marker=marker, linewidths=0, zorder=3)
+        ax.legend(**style.BESIDE)
+        style.caption(ax, f"{n} tracks through {n_frames} frames; a dot where one ends")
 
 
-def _color(cluster: int) -> str:
-    return style.OKABE_ITO[cluster % len(style.OKABE_ITO)]
+def tracks_png(X: ArrayLike, labels: ArrayLike) -> bytes:
+    """Return the drawing of tracks as a PNG file."""
+    draw = partial(TracksDisplay.from_predictions, X, labels)
+    return style.png(lambda figure: draw(ax=figure.subplots()), TracksDisplay._figsize, dpi=150)

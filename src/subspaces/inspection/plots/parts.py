@@ -1,4 +1,4 @@
-"""Attributes that displays and scorers read from a fitted estimator, pipeline or search, with errors if missing."""
+"""Attributes that displays read from a fitted estimator, pipeline or search, with errors if missing."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MANY_POINTS = 20_000
 
 _WHO = "KTRR, TRR, LSR1, LSR2, SSC, LRR1 and their relatives; EKTRR, SSSC, SLSR and SLRR for their landmarks"
 _MISSING = {
-    "coefficients_": f"has no coefficients_: it represents no point by others. Methods that do: {_WHO}.",
-    "affinity_matrix_": f"has no affinity_matrix_: it makes no graph between the points. Methods that do: {_WHO}.",
-    "tree_": f"has no tree_: it makes no graph between the points. Methods that do: {_WHO}.",
-    "embedding_": "keeps no embedding of the points: draw one of your own with "
+    "coefficients_": f"has no coefficients_: it represents no sample by others. Methods that do: {_WHO}.",
+    "affinity_matrix_": f"has no affinity_matrix_: it makes no graph between the samples. Methods that do: {_WHO}.",
+    "tree_": f"has no tree_: it makes no graph between the samples. Methods that do: {_WHO}.",
+    "embedding_": "keeps no embedding of the samples: draw one of your own with "
     "EmbeddingDisplay.from_predictions(embedding, labels).",
 }
 
@@ -76,6 +76,6 @@ def checked_labels(labels: ArrayLike, n: int) -> tuple[Labels, list[str]]:
     if given.ndim != 1 or given.size == 0:
         raise ValueError(f"labels must be one-dimensional and not empty; got shape {given.shape}.")
     if len(given) != n:
-        raise ValueError(f"labels must have one entry for each of the {n} points; got {len(given)}.")
+        raise ValueError(f"labels must have one entry for each of the {n} samples; got {len(given)}.")
     values, codes = np.unique(given, return_inverse=True)
     return codes.astype(np.intp), [str(value) for value in values.tolist()]

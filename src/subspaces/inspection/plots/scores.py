@@ -79,7 +79,6 @@ class ConfusionDisplay(style.Display):
         ax.set(xlabel="cluster, in the order of the best matching", ylabel="class")
         ax.set_title(f"{100 * self.accuracy:.1f} % on the diagonal")
         self.colorbar_ = ax.figure.colorbar(self.im_, ax=ax, fraction=0.046, pad=0.03, label="share of the class")
-        self.colorbar_.outline.set_visible(False)
 
 
 class CriticalDifferenceDisplay(style.Display):
@@ -171,7 +170,7 @@ class SelectionDisplay(style.Display):
         settings = counted(int(np.isfinite(self.values).sum()), "setting")
         letters = " (m: modularity, k: k-means)" if {"m", "k"} <= set(self.cuts.ravel()) else ""
         ax.set_title(f"{self.criterion.replace('_', ' ')} of {settings}{letters}")
-        ax.set_xlabel("coefficients, or neighbours, per point (n_nonzero)")
+        ax.set_xlabel("coefficients, or neighbours, per sample (n_nonzero)")
         ax.set_xticks(range(len(self.sizes)), [str(size) for size in self.sizes])
         ax.set_yticks(range(len(self.row_names)), self.row_names, fontsize=8)
         self.colorbar_ = ax.figure.colorbar(image, ax=ax)
