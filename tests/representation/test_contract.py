@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.externals import array_api_compat
 
 from subspaces import representation
 from subspaces.kernels import as_kernel
@@ -26,7 +25,6 @@ from subspaces.representation.ridge import ridge, ridge_low_rank, ridge_unconstr
 from subspaces.representation.ridge_search import ridge_search
 from subspaces.representation.sparse import kssc, ssc, ssc_admm
 from subspaces.representation.two_scale import two_scale
-from subspaces.utils.namespace import Place
 from subspaces.utils.types import Array
 
 N_SAMPLES = 36
@@ -121,7 +119,7 @@ def unlisted(function: Callable[..., Coefficients]) -> Method:
 
 
 HELPERS = {"sparse_coefficients"}
-GIVEN = {"n_blocks": 3, "n_neighbors": 8, "n_nonzero": 3, "reg": 0.1, "place": Place(array_api_compat.numpy, "cpu")}
+GIVEN = {"n_blocks": 3, "n_neighbors": 8, "n_nonzero": 3, "reg": 0.1}
 """What representations ask for without a default."""
 METHODS = KNOWN | {
     name.replace("_", " "): unlisted(function)

@@ -33,7 +33,6 @@ from subspaces.utils.choices import (
     Spectral,
     options,
 )
-from subspaces.utils.namespace import computing_at, like, place_of
 from subspaces.utils.process import keep_threads, warn_caller
 from subspaces.utils.progress import shown
 from subspaces.utils.spelling import counted
@@ -165,16 +164,16 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         -------
         self
         """
-        with self._fitting(X):
+        with self._fitting():
             self._fit(self._validated(X))
         return self
 
     @contextmanager
-    def _fitting(self, X: Any = None) -> Iterator[None]:
+    def _fitting(self) -> Iterator[None]:
         """Forget an earlier fit; an error or Ctrl-C inside leaves an unfitted estimator, not half of one."""
         self._forget()
         try:
-            with keep_threads, shown(self.verbose, lines=True), computing_at(place_of(X)):
+            with keep_threads, shown(self.verbose, lines=True):
                 yield
         except BaseException:
             self._forget()
@@ -182,7 +181,7 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
 
     def fit_predict(self, X: Any, y: Any = None) -> Labels:
         """Cluster the rows of X and return their labels."""
-        return like(X, self.fit(X).labels_)
+        return self.fit(X).labels_
 
     def predict(self, X: Any) -> Labels:
         """Label new samples; training samples keep their labels (landmarks may have those of their own graph).
@@ -192,8 +191,8 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         X : array-like of shape (n_new, n_features); kernel values to the training samples with
             ``kernel="precomputed"``
         """
-        points = self._validated_new(X)
-        return like(X, self._predictor.label(points))
+        labels: Labels = self._predictor.label(self._validated_new(X))
+        return labels
 
     def _fit(self, X: Data) -> None:
         raise NotImplementedError

@@ -23,7 +23,6 @@ from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
 from subspaces.representation.coefficients import Coefficients, PermutedFactors
 from subspaces.utils.choices import AssignLabels, Bandwidth, GraphName, Init, OutOfSample
-from subspaces.utils.namespace import like
 from subspaces.utils.types import Array, Data, Sparse
 
 
@@ -263,7 +262,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Cluster the rows of X and return their spectral embedding."""
-        return like(X, self.fit(X).embedding_)
+        return self.fit(X).embedding_
 
     def transform(self, X: Any) -> Array:
         """Return coordinates in the spectral embedding: a training sample's own, a new sample's from its neighbours.
@@ -271,8 +270,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         A new sample lies at the mean of the training samples that represent it, weighted by the size of their
         truncated coefficients, scaled to unit length like all rows of the embedding.
         """
-        points = self._validated_new(X)
-        return like(X, self._predictor.embed(points, self._embedded()))  # which changes no attribute
+        return self._predictor.embed(self._validated_new(X), self._embedded())  # which changes no attribute
 
     def _explains(self) -> bool:
         """Return whether there are coefficients to show, or will be as far as one can say before a fit."""

@@ -45,7 +45,6 @@ from subspaces.selection.hints import (
 from subspaces.selection.result import Selection, verdict
 from subspaces.selection.search import choose
 from subspaces.utils.choices import Bandwidth, Effort, Init, Scaling, options
-from subspaces.utils.namespace import like
 from subspaces.utils.optional import from_app
 from subspaces.utils.ordering import hash_rows
 from subspaces.utils.process import quiet
@@ -188,18 +187,18 @@ class SubspaceClustering(GraphClusterer):
         -------
         self
         """
-        with self._fitting(X):
+        with self._fitting():
             points = self._validated(X)
             self._fit(points, hints=read_hints(y, must_link, cannot_link, points.shape[0], self.n_clusters))
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **links: Any) -> Labels:
         """Cluster the rows of X, as :meth:`fit` does, and return their labels."""
-        return like(X, self.fit(X, y, **links).labels_)
+        return self.fit(X, y, **links).labels_
 
     def fit_transform(self, X: Any, y: Any = None, **links: Any) -> Array:
         """Cluster the rows of X, as :meth:`fit` does, and return their spectral embedding."""
-        return like(X, self.fit(X, y, **links).embedding_)
+        return self.fit(X, y, **links).embedding_
 
     @with_callbacks
     def fit_chosen(self, X: Any, chosen: Chosen) -> Self:
@@ -210,7 +209,7 @@ class SubspaceClustering(GraphClusterer):
         X : as in :meth:`fit`
         chosen : what :meth:`choose` of an estimator with the same parameters returned for X
         """
-        with self._fitting(X):
+        with self._fitting():
             self._fit(self._validated(X), chosen)
         return self
 
