@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from os import PathLike
@@ -37,22 +37,6 @@ from subspaces.utils.process import keep_threads, warn_caller
 from subspaces.utils.progress import shown
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Data, Labels
-
-try:
-    from sklearn.callback import CallbackSupportMixin
-    from sklearn.callback import with_callbacks as with_callbacks
-except ImportError:  # scikit-learn 1.7 and 1.8: fits are the same, but nobody can watch them
-
-    def with_callbacks(fit: Any) -> Any:
-        """Leave a method as it is."""
-        return fit
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Announce the stages of a fit to nobody."""
-
-        def _init_callback_context(self, **_: Any) -> _Nobody:
-            return _Nobody()
-
 
 MAX_SEED = 2**31 - 1
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -94,7 +78,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
 
 
 @dataclass(eq=False, repr=False)
-class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versioned, BaseEstimator):
+class SubspaceClusterer(BoxesMixin, ClusterMixin, Versioned, BaseEstimator):
     """Base of all estimators.
 
     Parameters are dataclass fields, so that a subclass lists only its own and its signature shows all; what they may be
@@ -149,7 +133,6 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         """Keep NumPy scalars as Python numbers: arithmetic in float16, float32 or int8 overflows."""
         super().__setattr__(name, value.item() if isinstance(value, np.generic) else value)
 
-    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the rows of X.
@@ -224,38 +207,3 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
             warn_caller(
                 f"{counted(found, 'cluster')} found instead of n_clusters={self.n_clusters}: {why}.", ConvergenceWarning
             )
-
-
-class _Nobody:
-    def subcontext(self, **_: Any) -> _Nobody:
-        return self
-
-    def call_on_fit_task_begin(self, **_: Any) -> None:
-        pass
-
-    call_on_fit_task_end = call_on_fit_task_begin
-
-
-@contextmanager
-def announced(estimator: Any, max_stages: int | None = None) -> Iterator[Callable[[str], AbstractContextManager[None]]]:
-    """Gives what tells an estimator's callbacks of the stages of its fit, `max_stages` at most if that is known.
-
-    A stage may come in several parts, or not at all.
-    """
-    context = estimator._init_callback_context(max_subtasks=max_stages)
-    seen: list[str] = []
-
-    @contextmanager
-    def stage(name: str) -> Iterator[None]:
-        if name in seen:
-            yield
-            return
-        seen.append(name)
-        task = context.subcontext(task_name=name)
-        task.call_on_fit_task_begin(estimator=estimator)
-        yield
-        task.call_on_fit_task_end(estimator=estimator)
-
-    context.call_on_fit_task_begin(estimator=estimator)
-    yield stage
-    context.call_on_fit_task_end(estimator=estimator)

@@ -12,12 +12,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine import stages
-from subspaces.engine.plan import STAGES, Context, Cut, Plan, Shape, require_dense_points, require_squares
+from subspaces.engine.plan import Context, Cut, Plan, Shape, require_dense_points, require_squares
 from subspaces.engine.predict import by_training_points
 from subspaces.engine.run import FitResult, run
 from subspaces.engine.validation import check_count
 from subspaces.estimators.answers import MADE_AGAIN, Answers
-from subspaces.estimators.base import SubspaceClusterer, announced
+from subspaces.estimators.base import SubspaceClusterer
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
@@ -131,9 +131,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         return sparse.csr_array(points) if sparse.issparse(train) else points.toarray()
 
     def _fit(self, X: Data) -> None:
-        plan = self._plan(X)
-        with announced(self, len(STAGES)) as listen:
-            self._keep(run(plan, X, listen=listen), X)
+        self._keep(run(self._plan(X), X), X)
 
     def plan(self, X: Data) -> Plan:
         """Return the plan of a fit to X: everything checked and decided, nothing computed.

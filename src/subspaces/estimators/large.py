@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine.landmark_run import Outcome, check_landmarks, run_landmarks
 from subspaces.engine.validation import check_count
-from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer, announced
+from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
 from subspaces.kernels import KERNELS, DistanceKernel, DotKernel, Kernel, KernelLike, as_kernel
 from subspaces.landmarks import bipartite, kernel_graph
 from subspaces.landmarks.points import Points
@@ -96,8 +96,7 @@ class ByLandmarks:
             return replace(model, labels=points.as_given(model.labels))
 
         units = kernel is not None and kernel.sees_units
-        with announced(self) as listen:
-            found = run_landmarks(X, solve, n_clusters=k, scaling=self.scaling, units=units, listen=listen)
+        found = run_landmarks(X, solve, n_clusters=k, scaling=self.scaling, units=units)
         self._keep(found)
         if found.model is not None:  # else it was warned already
             self._warn_if_fewer(found.n_clusters, "too few points differ, or too few landmarks stand for them")

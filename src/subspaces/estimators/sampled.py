@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.landmark_run import Outcome, check_landmarks, run_landmarks
 from subspaces.engine.validation import check_count
-from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer, announced
+from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.estimators.graph import WithKernel
 from subspaces.estimators.ktrr import KTRR, LSR1
@@ -87,7 +87,7 @@ class Sampled(SubspaceClusterer):
 
     def _fit(self, X: Array) -> None:
         solve = self._solve(len(X))
-        with announced(self) as listen, config_context(skip_parameter_validation=False):  # the parts' are not checked
+        with config_context(skip_parameter_validation=False):  # the parts' are not checked
             found = run_landmarks(
                 X,
                 solve,
@@ -95,7 +95,6 @@ class Sampled(SubspaceClusterer):
                 scaling=self.scaling,
                 units=self._sees_units(),
                 block_bytes=self._block_bytes,
-                listen=listen,
             )
         self._keep(found)
 

@@ -13,11 +13,10 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.confidence import Agreement
-from subspaces.engine.plan import STAGES
 from subspaces.engine.run import run
 from subspaces.engine.validation import all_equal
 from subspaces.estimators.answers import MADE_AGAIN, doubtful
-from subspaces.estimators.base import CONSTRAINTS, announced, with_callbacks
+from subspaces.estimators.base import CONSTRAINTS
 from subspaces.estimators.graph import GraphClusterer
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
@@ -170,7 +169,6 @@ class SubspaceClustering(GraphClusterer):
             X = self.extractor_(self.extractor_.items(X, self.image_shape))
         return super()._validated_new(X)
 
-    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
         """Cluster the rows of X; what is known of some of them decides what the samples alone do not.
@@ -200,7 +198,6 @@ class SubspaceClustering(GraphClusterer):
         """Cluster the rows of X, as :meth:`fit` does, and return their spectral embedding."""
         return self.fit(X, y, **links).embedding_
 
-    @with_callbacks
     def fit_chosen(self, X: Any, chosen: Chosen) -> Self:
         """Fit with what :meth:`choose` found for the same samples: no second search, the same labels.
 
@@ -228,8 +225,7 @@ class SubspaceClustering(GraphClusterer):
         else:
             plan = self.estimator_._plan(X)
             plan, cache = (plan, None) if selection is None else selection.reused(plan, X)
-            with announced(self, len(STAGES)) as listen:
-                self._keep(run(plan, X, cache=cache, listen=listen), X)
+            self._keep(run(plan, X, cache=cache), X)
         self._settle()
         if self.selection_ is not None:
             self.timings_ = {"selection": self.selection_.seconds, **self.timings_}
