@@ -15,14 +15,12 @@ import dask
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
-from sklearn.base import clone
-from sklearn.cluster import KMeans
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from distributed_routes.rings_data import ektrr, ktrr, three_rings
-from subspaces import SSSC, TRR, SampledClusterer
+from subspaces import SSSC, TRR
 from subspaces.app.files import FileError
 from subspaces.distributed import _sampled, _sharded, connect, fit_predict
 
@@ -83,16 +81,6 @@ def test_scaling_over_chunks_is_that_in_memory(client, rings, scaling):
             getattr(estimator._predictor.scaling, name), getattr(expected._predictor.scaling, name)
         )
     np.testing.assert_array_equal(estimator.predict(rings[:50] + 1), expected.predict(rings[:50] + 1))
-
-
-@pytest.mark.usefixtures("small_tasks")
-@pytest.mark.parametrize("sampler", ["kmeans++", lambda X, n, rng: np.argsort(np.asarray(X)[:, 0])[:n]])
-def test_every_sampler_draws_what_it_draws_in_memory(client, rings, sampler):
-    estimator = SampledClusterer(clusterer=KMeans(3), n_landmarks=60, sampler=sampler, scaling="minmax", n_draws=2)
-    expected = clone(estimator).fit(rings)
-    labels = fit_predict(estimator, da.from_array(rings, chunks=(1500, 4)), client=client)
-    np.testing.assert_array_equal(labels, expected.labels_)
-    assert estimator.agreement_ == expected.agreement_
 
 
 @pytest.mark.usefixtures("small_tasks")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,7 +27,6 @@ from subspaces.kernels import as_kernel
 from subspaces.landmarks.collaborative import CollaborativeClassifier
 from subspaces.landmarks.points import Points
 from subspaces.landmarks.sample_cluster_classify import SampledModel, asked, sample_cluster_classify
-from subspaces.landmarks.samplers import SAMPLERS, Sampler
 from subspaces.utils.choices import AssignLabels, GraphName, Scaling
 from subspaces.utils.progress import Listener
 from subspaces.utils.types import Array
@@ -42,33 +41,21 @@ class Sampled(SubspaceClusterer):
     Parameters
     ----------
     n_landmarks : int, default=1000
-        δ, samples that are clustered. With as many as there are samples the labels are the clusterer's own.
-    sampler : {"uniform", "kmeans++"} or callable, default="uniform"
-        Rule that chooses landmarks (:mod:`subspaces.landmarks.samplers`); a callable takes X, `n_landmarks` and a
-        :class:`numpy.random.Generator` and returns row numbers.
-    n_draws : int, default=1
-        Subsets drawn. With several, each is clustered and classified, the names of the clusters are matched to those
-        of the draw that agrees most with the others, and the classifiers vote with their probabilities.
+        δ, samples drawn uniformly and clustered. With as many as there are the labels are the clusterer's own.
 
     Attributes
     ----------
-    landmark_indices_ : array of shape (δ,), row numbers of the landmarks (of the reference draw)
+    landmark_indices_ : array of shape (δ,), row numbers of the landmarks
     clusterer_ : the clusterer fitted on them
     classifier_ : labels new samples
     n_iter_ : steps of the solver, where the clusterer has one
-    agreement_ : mean adjusted Rand index between draws, only with several
-        Near 0 the result depends on chance: a vote has nothing to agree on and other parameters are needed.
     """
 
     n_landmarks: int = 1000
-    sampler: str | Sampler = "uniform"
-    n_draws: int = 1
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [COUNT],
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
-        "sampler": [StrOptions(set(SAMPLERS)), callable],
-        "n_draws": [COUNT],
     }
     _block_bytes: ClassVar[int] = 4 * 2**20  # stays in cache from scaling to label
     _method: ClassVar[type[SubspaceClusterer]]
@@ -108,10 +95,8 @@ class Sampled(SubspaceClusterer):
             clusterer=clusterer,
             classifier=self._new_classifier(),
             n_landmarks=self.n_landmarks,
-            sampler=self.sampler,
-            n_draws=self.n_draws,
             seed=seed,
-            first_seed=int(self.random_state) if isinstance(self.random_state, Integral) else seed,
+            own_seed=int(self.random_state) if isinstance(self.random_state, Integral) else seed,
         )
 
     def _sees_units(self) -> bool:
@@ -121,11 +106,7 @@ class Sampled(SubspaceClusterer):
     def _keep(self, found: Outcome) -> None:
         """Set fitted attributes from an outcome."""
         keep_outcome(self, found, ("landmark_indices", "clusterer", "classifier"))
-        if found.model is None:
-            return
-        if found.model.agreement is not None:
-            self.agreement_ = found.model.agreement
-        if hasattr(self.clusterer_, "n_iter_"):
+        if found.model is not None and hasattr(self.clusterer_, "n_iter_"):
             self.n_iter_ = self.clusterer_.n_iter_
 
     def _represents(self) -> bool:
@@ -239,7 +220,7 @@ class EKTRR(ByClassifier, WithKernel, Sampled):
     δ samples are drawn uniformly and clustered by :class:`~subspaces.KTRR`; a network with one hidden layer of 10 units
     (or another `classifier`) learns their labels and classifies all other samples.
 
-    Algorithm 2 has ``sampler="uniform"``, ``n_draws=1`` and ``classifier=None``.
+    Algorithm 2 has ``classifier=None``.
 
     Parameters
     ----------
