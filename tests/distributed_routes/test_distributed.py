@@ -85,7 +85,7 @@ def test_scaling_over_chunks_is_that_in_memory(client, rings, scaling):
 
 @pytest.mark.usefixtures("small_tasks")
 def test_another_classifier_labels_what_it_labels_in_memory(client, rings, tmp_path):
-    parameters = {"classifier": make_pipeline(StandardScaler(), KNeighborsClassifier(1)), "n_nonzero": "dimension"}
+    parameters = {"classifier": make_pipeline(StandardScaler(), KNeighborsClassifier(1)), "n_nonzero": 3}
     chunks, labels = da.from_array(rings, chunks=(700, 4)), []
     for given in (parameters, {}):  # labels that one classifier left in the folder are not the other's
         labels.append(fit_predict(ektrr(**given), chunks, client=client, checkpoint=tmp_path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from itertools import chain
 
@@ -218,27 +217,6 @@ def test_dictionary_holds_the_tree(tree):
     assert dict(clusters(root)) == {k: np.flatnonzero(labels == k).tolist() for k in range(tree.n_clusters)}
 
 
-def parsed(newick):
-    """Nested lists of leaves' names, and the lengths of all branches."""
-    lengths = [float(text) for text in re.findall(r":([-0-9.e+]+)", newick)]
-    text = re.sub(r":[-0-9.e+]+", "", newick.removesuffix(";"))
-    return json.loads(re.sub(r"(\w+)", r'"\1"', text).replace("(", "[").replace(")", "]")), lengths
-
-
-def test_newick_holds_the_tree(tree):
-    nested, lengths = parsed(tree.to_newick())
-    assert len(lengths) == 2 * len(tree.merges)
-    assert min(lengths) >= 0
-    labels = tree.labels_at(tree.n_clusters)
-
-    def names(piece):
-        if piece < tree.n_leaves:
-            return f"cluster{labels[tree.leaves == piece][0]}_piece{piece}"
-        return [names(child) for child in tree.merges[piece - tree.n_leaves]]
-
-    assert nested == names(2 * tree.n_leaves - 2)
-
-
 def test_chain_of_the_most_pieces_can_be_written():
     """The deepest tree there is: each merge adds one leaf."""
     m = 600
@@ -252,7 +230,6 @@ def test_chain_of_the_most_pieces_can_be_written():
         assert json.loads(text) == {"n_clusters": 3, "tree": tree.to_dict()}
     finally:
         sys.setrecursionlimit(limit)
-    assert tree.to_newick().count("piece") == m
 
 
 # ---------------------------------------------------------------- odd graphs
@@ -285,7 +262,6 @@ def test_two_points():
     assert two.cut.tolist() == [1.0]
     assert two.returns.tolist() == [1.0]
     assert two.layers == [2]
-    assert two.to_newick() == "(cluster0_piece0:0,cluster1_piece1:0);"
 
 
 def test_separate_components_are_cut_at_no_cost(rng):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
+from html import escape
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -12,14 +13,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, estimator_html_repr
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.validation import Versioned, stored_by_content, validated
 from subspaces.estimators.answers import MADE_AGAIN
 from subspaces.estimators.docstrings import complete_docstring
-from subspaces.estimators.html_repr import BoxesMixin
 from subspaces.kernels import KERNELS, Kernel, is_precomputed
 from subspaces.utils.choices import (
     AssignLabels,
@@ -39,6 +39,8 @@ from subspaces.utils.spelling import counted
 from subspaces.utils.types import Data, Labels
 
 MAX_SEED = 2**31 - 1
+MANY = 20_000
+"""Samples up to which a notebook may compute the verdict and the tree that it shows of a fit."""
 POSITIVE = Interval(Real, 0, None, closed="neither")
 COUNT = Interval(Integral, 1, None, closed="left")
 
@@ -78,7 +80,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
 
 
 @dataclass(eq=False, repr=False)
-class SubspaceClusterer(BoxesMixin, ClusterMixin, Versioned, BaseEstimator):
+class SubspaceClusterer(ClusterMixin, Versioned, BaseEstimator):
     """Base of all estimators.
 
     Parameters are dataclass fields, so that a subclass lists only its own and its signature shows all; what they may be
@@ -201,6 +203,18 @@ class SubspaceClusterer(BoxesMixin, ClusterMixin, Versioned, BaseEstimator):
         for name in list(vars(self)):
             if name.endswith("_") or name in _STATE:
                 delattr(self, name)
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's picture for a notebook; of a fit the verdict before it and the tree after it."""
+        own: str = estimator_html_repr(self)
+        if not hasattr(self, "labels_"):
+            return own
+        told, tree = counted(self.n_clusters_, "group") + ".", ""
+        if len(self.labels_) <= MANY and hasattr(self, "_bare_tree"):
+            told = self.verdict_
+            if self.n_clusters_ > 2:
+                tree = f'<pre style="font-size:12px">{escape(str(self._bare_tree()))}</pre>'
+        return f"<p><b>{escape(told)}</b></p>{own}{tree}"
 
     def _warn_if_fewer(self, found: int, why: str) -> None:
         if self.n_clusters is not None and not isinstance(self.n_clusters, str) and found < self.n_clusters:

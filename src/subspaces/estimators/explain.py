@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -63,15 +62,6 @@ class Explanation:
         return "\n".join(lines)
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><td>{row['point']}</td><td>{row['coefficient']:.4f}</td><td>{100 * row['share']:.1f} %</td>"
-            f"<td>{row['label']}</td></tr>"
-            for row in self.as_rows()
-        )
-        head = "<tr><th>point</th><th>coefficient</th><th>share</th><th>cluster</th></tr>"
-        return f"<p>{escape(self.headline)}</p><table>{head}{cells}</table>"
 
 
 def explained(i: int, n: int, coefficients: Sparse, labels: Labels, names: Labels | None = None) -> Explanation:

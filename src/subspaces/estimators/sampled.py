@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from sklearn import config_context
 from sklearn.base import clone
@@ -232,7 +232,7 @@ class EKTRR(ByClassifier, WithKernel, Sampled):
         λ divided by the mean diagonal of the kernel matrix.
     affine : bool, default=False
         Subspaces need not contain the origin.
-    n_nonzero : int, "dimension" or None, default=5
+    n_nonzero : int or None, default=5
         η, coefficients kept per landmark, as in :class:`~subspaces.KTRR`; None keeps all.
     graph, assign_labels, n_init
         Of the clustering of the landmarks, as in :class:`~subspaces.KTRR`.
@@ -250,7 +250,7 @@ class EKTRR(ByClassifier, WithKernel, Sampled):
 
     reg: float = 1.0
     affine: bool = False
-    n_nonzero: int | Literal["dimension"] | None = 5
+    n_nonzero: int | None = 5
     graph: GraphName = "symmetric"
     assign_labels: AssignLabels = "kmeans"
     n_init: int = 20

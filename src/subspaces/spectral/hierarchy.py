@@ -209,21 +209,6 @@ class ClusterTree:
             texts.append(text)
         return f'{{"n_clusters": {self.n_clusters}, "tree": {texts[-1]}}}'
 
-    def to_newick(self) -> str:
-        """Return the tree in Newick format, for programs that draw phylogenies.
-
-        Leaves are named ``clusterC_pieceP``; lengths of branches are differences of −log(cut), split to split.
-        """
-        m = self.n_leaves
-        height = np.concatenate([np.zeros(m), np.log(1 / np.clip(self.cut, _LEAST_CUT, 1))])
-        for i, pair in enumerate(self.merges):  # a branch has no negative length
-            height[m + i] = max(height[m + i], height[pair].max())
-        names = [f"cluster{cluster}_piece{leaf}" for leaf, cluster in enumerate(self._labels_of_leaves())]
-        for i, pair in enumerate(self.merges):
-            parts = ",".join(f"{names[child]}:{height[m + i] - height[child]:.6g}" for child in pair)
-            names.append(f"({parts})")
-        return names[-1] + ";"
-
 
 _MEASURES = ("cut", "returns", "p_value", "stability")
 

@@ -113,7 +113,7 @@ ReportOption = Annotated[
         "--report",
         "FILE",
         "By suffix: .html a page for a browser, whole in one file, with what was done and why, plots, every cluster; "
-        ".md or .tex its tables for a text; .json or .nwk (Newick) the clusters from coarse to fine, each split with "
+        ".md or .tex its tables for a text; .json the clusters from coarse to fine, each split with "
         "its numbers; with --motion, .png (all frames) or .gif (a film) the tracks coloured by cluster. May be given "
         "several times.",
     ),
