@@ -169,22 +169,12 @@ def test_cut_and_return_are_those_of_loops(rng):
 def test_merges_are_those_of_loops(rng):
     W, _ = blocks(rng, [8, 8, 8, 8], between=0.2)
     pieces, groups = np.arange(32) // 4, np.array([0, 0, 1, 1, 1, 2, 2, 2])
-    found = merged([W], pieces, groups)
+    found = merged(W, pieces, groups)
     points = [set(np.flatnonzero(pieces == p).tolist()) for p in range(8)]
     for (a, b), (one, other) in zip(found.merges, slow_merges(W.toarray(), pieces, groups), strict=True):
         assert {frozenset(points[a]), frozenset(points[b])} == {frozenset(one), frozenset(other)}
         points.append(points[a] | points[b])
     assert found.sizes.tolist() == [len(piece) for piece in points]
-
-
-def test_several_graphs_are_averaged(rng):
-    W, labels = blocks(rng, [10, 10, 10])
-    V, _ = blocks(rng, [10, 10, 10])
-    both = merged([W, 5 * V], labels)  # the weight of a graph as a whole does not count
-    again = merged([V, W], labels)
-    np.testing.assert_array_equal(both.merges, again.merges)
-    np.testing.assert_allclose(both.cuts, again.cuts[:, ::-1])
-    np.testing.assert_allclose(both.returns, again.returns[:, ::-1])
 
 
 # ---------------------------------------------------------------- formats
@@ -301,7 +291,7 @@ def test_ties_are_weights_over_volumes_to_the_power_of_three_quarters():
         W = np.kron(np.diag([1, 1, 16]), [[0, 1], [1, 0]]).astype(float)
         W[0, 2] = W[2, 0] = 1e-3
         W[0, 4] = W[4, 0] = ratio * 1e-3
-        assert set(merged([sparse.csr_array(W)], np.repeat([0, 1, 2], 2)).merges[0].tolist()) == first
+        assert set(merged(sparse.csr_array(W), np.repeat([0, 1, 2], 2)).merges[0].tolist()) == first
 
 
 def test_the_agglomerative_cut_gives_the_number_asked_for():
