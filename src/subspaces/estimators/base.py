@@ -102,10 +102,15 @@ class SubspaceClusterer(ClusterMixin, Versioned, BaseEstimator):
     Attributes
     ----------
     labels_ : array of shape (n,)
-    n_clusters_ : number of clusters found
-    n_features_in_ : number of features seen in :meth:`fit`
-    feature_names_in_ : their names, where X has string column names
-    timings_ : seconds of each stage
+        Cluster of each sample, numbered from 0; −1 for noise, in methods that find any.
+    n_clusters_ : int
+        Number of clusters found.
+    n_features_in_ : int
+        Number of features seen in :meth:`fit`.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features; only where all column names of X are strings.
+    timings_ : dict
+        Seconds of each stage of the fit.
     """
 
     n_clusters: int | None = 8

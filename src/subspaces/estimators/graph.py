@@ -91,18 +91,30 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     Attributes
     ----------
-    coefficients_ : sparse (n, n), C (eq. 3.9) truncated, with sign: column i represents sample i
-    affinity_matrix_ : sparse (n, n), the graph that was cut
-    embedding_ : array of shape (n, k), spectral embedding with unit rows
-    eigenvalues_ : of the normalised Laplacian, ascending; where there is an embedding
-    n_components_ : connected components of the graph before any repair
-    isolated_ : samples without any edge
-    kernel_ : the kernel with its bandwidth
-    penalty_ : λ used, or None
-    condition_ : condition number of the system solved, or None
-    residual_ : largest residual of the solution, or None
-    trace_ : objective and residuals of an iterative solver, or None
-    n_iter_ : its number of steps
+    coefficients_ : sparse array of shape (n, n)
+        C (eq. 3.9) truncated, with sign: column i represents sample i.
+    affinity_matrix_ : sparse array of shape (n, n)
+        The graph that was cut.
+    embedding_ : array of shape (n, k)
+        Spectral embedding with unit rows.
+    eigenvalues_ : array
+        Eigenvalues of the normalised Laplacian, ascending; only where there was an embedding.
+    n_components_ : int
+        Connected components of the graph before any repair.
+    isolated_ : array of int
+        Samples without any edge.
+    kernel_ : Kernel
+        The kernel with its bandwidth as a number.
+    penalty_ : float or None
+        λ as used; None where the method has none.
+    condition_ : float or None
+        Condition number of the system that was solved.
+    residual_ : float or None
+        Largest relative residual of its solution.
+    trace_ : Trace or None
+        Objective and residuals of an iterative solver, step by step.
+    n_iter_ : int
+        Steps of an iterative solver.
     """
 
     assign_labels: AssignLabels = "kmeans"

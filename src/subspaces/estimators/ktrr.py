@@ -42,7 +42,10 @@ class ByRidge(WithGraph):
 
     Attributes
     ----------
-    solver_, solver_reason_ : "dense", "low_rank" or "two_scale", and why
+    solver_ : str
+        The route to the coefficients: "dense", "low_rank" or "two_scale".
+    solver_reason_ : str
+        Why this route was taken.
     """
 
     reg: float = 0.1

@@ -45,10 +45,14 @@ class Sampled(SubspaceClusterer):
 
     Attributes
     ----------
-    landmark_indices_ : array of shape (δ,), row numbers of the landmarks
-    clusterer_ : the clusterer fitted on them
-    classifier_ : labels new samples
-    n_iter_ : steps of the solver, where the clusterer has one
+    landmark_indices_ : array of shape (δ,)
+        Row numbers of the landmarks.
+    clusterer_ : estimator
+        The clusterer, fitted on the landmarks.
+    classifier_ : estimator
+        The classifier, trained on their labels; it labels new samples.
+    n_iter_ : int
+        Steps of the clusterer's solver, where it has one.
     """
 
     n_landmarks: int = 1000

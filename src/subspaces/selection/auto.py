@@ -98,18 +98,20 @@ class SubspaceClustering(GraphClusterer):
 
     Attributes
     ----------
-    labels_ : array of shape (n,)
-    known_ : array of shape (n,), whether the label was given in y
-    class_names_ : names of the clusters that y names, by their numbers in ``labels_``
-    answers_ : what :meth:`answer` was told
-    n_clusters_ : number of clusters found
-    selection_ : everything that was tried, with ``reason`` and ``runner_up``; None where all samples are equal
-    estimator_ : the method that won, with its parameters and unfitted: fit it to do the same again without a search
-    affinity_matrix_ : sparse (n, n), the graph that was cut
-    embedding_ : array of shape (n, k), spectral embedding with unit rows
-    kernel_, reg_, n_nonzero_, scaling_, assign_labels_ : what was chosen
-    extractor_ : what made the vectors, None where X was used as it is
-    timings_ : seconds of each stage
+    known_ : array of shape (n,)
+        Whether the label was given in y.
+    class_names_ : dict
+        Names of the clusters that y names, by their numbers in ``labels_``.
+    answers_ : list
+        What :meth:`answer` was told.
+    selection_ : Selection or None
+        Everything that was tried, with ``reason`` and ``runner_up``; None where all samples are equal.
+    estimator_ : estimator
+        The method that won, with its parameters and unfitted: fit it to do the same again without a search.
+    kernel_, reg_, n_nonzero_, scaling_, assign_labels_
+        The setting that was chosen.
+    extractor_ : Extractor or None
+        What made the vectors; None where X was used as it is.
 
     Examples
     --------
