@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.cluster import KMeans
 from sklearn.model_selection import GridSearchCV
 
-from subspaces import EKTRR, KASP, KTRR, SC, SSC, SampledClusterer, metrics
+from subspaces import KASP, KTRR, metrics
 from subspaces.datasets import make_subspaces
 from subspaces.inspection import scorers
 
@@ -66,24 +65,8 @@ def test_explanation_is_of_the_coefficients_as_the_paper_writes_them(data):
     assert (model.coefficients_.data < 0).any()
 
 
-def test_explanations_of_landmarks(data):
-    large = EKTRR(3, n_landmarks=40).fit(data[0])
-    i = int(large.landmark_indices_[5])
-    found = large.explain(i)
-    inner = large.clusterer_.explain(5)
-    assert found.points.tolist() == large.landmark_indices_[inner.points].tolist()
-    assert found.label == large.labels_[i]
-    other = int(np.setdiff1d(np.arange(90), large.landmark_indices_)[0])
-    with pytest.raises(ValueError, match="landmarks"):
-        large.explain(other)
-
-
 def test_what_cannot_be_explained(data, model):
     assert not hasattr(KASP(3, n_landmarks=40).fit(data[0]), "explain")
-    for clusterer, explains in ((None, True), (SSC(3), True), (SC(3), False), (KMeans(3), False)):
-        sampled = SampledClusterer(clusterer=clusterer, n_landmarks=40)
-        assert hasattr(sampled, "explain") == explains
-        assert hasattr(sampled.fit(data[0]), "explain") == explains
     with pytest.raises(ValueError, match=r"i must be .* from 0 to 89; got 90"):
         model.explain(90)
     with pytest.raises(ValueError, match="got -1"):

@@ -88,7 +88,6 @@ KNOWN = {
     "matching pursuit": Method(orthogonal_matching_pursuit, {"n_nonzero": 3}, iterative=True, stored="matrix"),
     "lrr1": low_rank(lrr, {"reg": 0.1, "error": "l1", **TIGHT}),
     "lrr2": low_rank(lrr, {"reg": 0.3, "error": "l21", **TIGHT}),
-    "lrr squared": low_rank(lrr, {"reg": 3.0, "error": "fro"}),
     "latlrr": low_rank(latent_lrr, {"reg": 0.1, "tol": 1e-4, "max_iter": 20_000}, tolerance=0.02),
     "klrr": low_rank(kernel_lrr, {"reg": 0.3, **TIGHT}, of_kernel=True),
     "klrr squared": low_rank(kernel_lrr, {"reg": 3.0, "error": "fro"}, of_kernel=True),

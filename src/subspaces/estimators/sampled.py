@@ -11,13 +11,10 @@ from typing import Any, ClassVar
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.landmark_run import Outcome, check_landmarks, run_landmarks
 from subspaces.engine.validation import check_count
 from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
-from subspaces.estimators.explain import Explanation, explained
 from subspaces.estimators.graph import WithKernel
 from subspaces.estimators.ktrr import KTRR, LSR1
 from subspaces.estimators.large import keep_outcome
@@ -112,30 +109,6 @@ class Sampled(SubspaceClusterer):
         keep_outcome(self, found, ("landmark_indices", "clusterer", "classifier"))
         if found.model is not None and hasattr(self.clusterer_, "n_iter_"):
             self.n_iter_ = self.clusterer_.n_iter_
-
-    def _represents(self) -> bool:
-        """Return whether landmarks are represented by others."""
-        if hasattr(self, "clusterer_"):
-            return hasattr(self.clusterer_, "coefficients_")
-        return bool(getattr(self._new_clusterer(), "_represents", False))
-
-    @available_if(lambda self: self._represents())
-    def explain(self, i: int, n: int = 10) -> Explanation:
-        """List the landmarks that represent landmark `i` with their coefficients, strongest first.
-
-        Parameters
-        ----------
-        i : row number of a landmark in the data that was fitted, one of ``landmark_indices_``
-        n : how many to list at most
-
-        Returns
-        -------
-        Explanation
-            A column of ``clusterer_.coefficients_``, with the row numbers of all samples.
-        """
-        check_is_fitted(self, "landmark_indices_")
-        rows = self.landmark_indices_
-        return explained(i, n, self.clusterer_.coefficients_, self.labels_[rows], names=rows)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
