@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from scipy import sparse
@@ -22,10 +22,11 @@ from subspaces.graphs.postprocessing import dscnet_affinity, keep_column_mass, r
 from subspaces.representation.coefficients import Coefficients, Draft, Factors
 from subspaces.utils import memory
 from subspaces.utils.blocks import BLOCK_BYTES, map_blocks, row_blocks
+from subspaces.utils.choices import Ranking
 from subspaces.utils.ordering import largest_of_few, largest_per_row, top_columns, top_places
 from subspaces.utils.types import Array, Sparse
 
-RANKINGS = ("magnitude", "value")
+RANKINGS = get_args(Ranking)
 
 _SPARE = 4  # entries of a column taken from a draft beyond those asked for: single precision may swap near equals
 
