@@ -200,7 +200,7 @@ def test_the_kernel_matrix_in_the_cache_is_not_overwritten(X):
     (seen,) = cache._kept["kernel"].values()
     ordered = X[canonical_order(X, hash_rows(X))]
     assert_array_equal(seen.source.half, seen.kernel.packed_gram(ordered).half)
-    assert_allclose(seen.source.whole(), seen.kernel.gram(ordered), rtol=1e-12)
+    assert_allclose(seen.source.take(np.arange(40)), seen.kernel.gram(ordered), rtol=1e-12)
 
 
 # ------------------------------------------------------------------ stages
@@ -222,7 +222,9 @@ def test_phases_are_the_timed_stages_in_order(settings, X):
     with progress_to(lambda name, done, total: told.append(name)):
         found = run(model_of(settings).plan(X), X)
     assert list(found.timings) == list(once(settings))
-    assert list(dict.fromkeys(told)) == ["Putting the points in order", *(PLAIN[stage] for stage in found.timings)]
+    stages_told = [name for name in dict.fromkeys(told) if name in PLAIN.values() and name != PLAIN["landmarks"]]
+    assert told[0] == "Putting the points in order"
+    assert stages_told == [PLAIN[stage] for stage in found.timings]
     assert min(found.timings.values()) >= 0
 
 
@@ -305,7 +307,7 @@ def test_a_run_by_landmarks(rng):
     assert_array_equal(found.predictor.label(X)[kept], expected[kept])
     assert_array_equal(found.order, canonical_order(X, hash_rows(X)))
     assert list(found.timings) == ["cluster"]
-    assert_allclose(seen[0].whole(), X / np.abs(X).max())
+    assert_allclose(seen[0].take(np.arange(40)), X / np.abs(X).max())
     assert found.predictor.largest == np.abs(X).max()
     assert found.predictor.moved == {}
 

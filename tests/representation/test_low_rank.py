@@ -335,7 +335,7 @@ def test_bad_arguments_are_named(rng):
         kernel_lrr(X @ X.T, reg=1.0, tol=-1)
     with pytest.raises(ValueError, match=r"max_iter must be at least 1, got 0"):
         lrr(X, reg=1.0, max_iter=0)
-    with pytest.raises(ValueError, match=r"error must be 'l1', 'l21' or 'fro', got 'l2'"):
+    with pytest.raises(ValueError, match=r"error must be 'l1' or 'l21', got 'l2'"):
         lrr(X, reg=1.0, error="l2")
     with pytest.raises(ValueError, match=r"error must be 'l21' or 'fro', got 'l1'"):
         kernel_lrr(X @ X.T, reg=1.0, error="l1")
