@@ -125,7 +125,7 @@ def test_ektrr_with_another_classifier(subspaces):
     landmarks, others = model.landmark_indices_, np.setdiff1d(np.arange(len(X)), model.landmark_indices_)
     by_hand = clone(given).fit(X[landmarks], model.labels_[landmarks])
     assert_array_equal(model.labels_[others], by_hand.predict(X[others]))
-    assert model.clusterer_.n_nonzero_ == 3
+    assert model.clusterer_.n_nonzero == 3
     assert not hasattr(given[-1], "classes_")
     with pytest.raises(ValueError, match="'classifier' parameter of EKTRR must be an object implementing 'fit'"):
         EKTRR(3, classifier=StandardScaler()).fit(X)
