@@ -200,7 +200,7 @@ def test_the_kernel_matrix_in_the_cache_is_not_overwritten(X):
     (seen,) = cache._kept["kernel"].values()
     ordered = X[canonical_order(X, hash_rows(X))]
     assert_array_equal(seen.source.half, seen.kernel.packed_gram(ordered).half)
-    assert_allclose(seen.source.take(np.arange(40)), seen.kernel.gram(ordered), rtol=1e-12)
+    assert_allclose(seen.source.whole(), seen.kernel.gram(ordered), rtol=1e-12)
 
 
 # ------------------------------------------------------------------ stages
