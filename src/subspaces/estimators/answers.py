@@ -202,7 +202,8 @@ class Answers:
         It is the mean of those of the samples that represent them; far from all training samples every cluster is
         equally probable.
         """
-        return self._predictor.memberships(self._validated_new(X), self.membership_, self.affinity_matrix_)
+        points = self._validated_new(X)
+        return self._predictor.memberships(points, self.membership_, self.affinity_matrix_)
 
     @property
     def outliers_(self) -> Array:

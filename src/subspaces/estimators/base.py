@@ -181,7 +181,8 @@ class SubspaceClusterer(ClusterMixin, Versioned, BaseEstimator):
         X : array-like of shape (n_new, n_features); kernel values to the training samples with
             ``kernel="precomputed"``
         """
-        labels: Labels = self._predictor.label(self._validated_new(X))
+        points = self._validated_new(X)
+        labels: Labels = self._predictor.label(points)
         return labels
 
     def _fit(self, X: Data) -> None:

@@ -280,7 +280,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         A new sample lies at the mean of the training samples that represent it, weighted by the size of their
         truncated coefficients, scaled to unit length like all rows of the embedding.
         """
-        return self._predictor.embed(self._validated_new(X), self._embedded())  # which changes no attribute
+        points = self._validated_new(X)
+        return self._predictor.embed(points, self._embedded())  # which changes no attribute
 
     def _explains(self) -> bool:
         """Return whether there are coefficients to show, or will be as far as one can say before a fit."""
