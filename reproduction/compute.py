@@ -8,8 +8,7 @@ import shutil
 import subprocess
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -27,6 +26,7 @@ from subspaces.kernels.scaling import apply_scaling, fit_scaling
 from subspaces.metrics import PAPER_SCORES, clustering_scores
 from subspaces.spectral.assign import cut_embedding
 from subspaces.utils.decompositions import svd
+from subspaces.utils.progress import PLAIN, progress_to
 from subspaces.utils.types import Array, Labels
 
 IMAGE_SHAPES = {"yaleb": (32, 32), "coil20": (32, 32), "coil100": (32, 32), "orl": (32, 32)}
@@ -180,9 +180,9 @@ def _cut_often(cell: Cell, X: Array, y: Labels) -> Result:
 
     t1 are the seconds from the data to the graph, t2 those of a whole clustering, one run of the first cut included.
     """
-    k, seconds, components = len(np.unique(y)), dict[str, float](), None
+    k, components, t1, embedding = len(np.unique(y)), None, 0.0, 0.0
     if cell["method"] in registry.names("graph"):
-        cut, components = _by_engine(cell, X, k, seconds)
+        cut, components, t1, embedding = _by_engine(cell, X, k)
     else:
         cut = _without_graph(cell, X, k)
     scores, first_cut = {}, None
@@ -193,26 +193,27 @@ def _cut_often(cell: Cell, X: Array, y: Labels) -> Result:
             found.append(cut(how, seed))
             first_cut = time.process_time() - start if first_cut is None else first_cut
         scores[how["name"]] = _scores(y, found)
-    t1 = sum(seconds.get(stage, 0.0) for stage in ("kernel", "coefficients", "graph"))
-    t2 = t1 + seconds.get("embedding", 0.0) + (first_cut or 0.0)
+    t2 = t1 + embedding + (first_cut or 0.0)
     return {"scores": scores, "t1": round(t1, 4), "t2": round(t2, 4), "components": components}
 
 
 Cut = Callable[[Mapping[str, Any], int], Labels]
 
 
-def _by_engine(cell: Cell, X: Array, k: int, seconds: dict[str, float]) -> tuple[Cut, int]:
-    """Go from data to embedding, kept for all cuts; adds the CPU seconds of each stage; also counts components."""
+def _by_engine(cell: Cell, X: Array, k: int) -> tuple[Cut, int, float, float]:
+    """Go from data to embedding, kept for all cuts; count components and CPU seconds of graph and of embedding."""
     plan = registry.load(cell["method"])(n_clusters=k, n_init=1, **parameters(cell)).plan(X)
     cache = Cache(kernel=0, coefficients=0, cut=0)
+    starts: dict[str, float] = {}
 
-    @contextmanager
-    def timed(stage: str) -> Iterator[None]:
-        start = time.process_time()
-        yield
-        seconds[stage] = seconds.get(stage, 0.0) + time.process_time() - start
+    def began(phase: str, *_: int | None) -> None:
+        starts.setdefault(phase, time.process_time())
 
-    found = run(plan, X, cache=cache, listen=timed, until="embedding")
+    with progress_to(began):
+        found = run(plan, X, cache=cache, until="embedding")
+    end = time.process_time()
+    embedding = starts.get(PLAIN["embedding"], end)
+    graph = embedding - starts.get(PLAIN["kernel"], embedding)
 
     def cut(how: Mapping[str, Any], seed: int) -> Labels:
         other = replace(plan, cut=replace(plan.cut, n_init=how["restarts"], init=how["init"]), seed=seed)
@@ -220,7 +221,7 @@ def _by_engine(cell: Cell, X: Array, k: int, seconds: dict[str, float]) -> tuple
         assert labels is not None
         return labels
 
-    return cut, int(found.graph.n_components)
+    return cut, int(found.graph.n_components), graph, end - embedding
 
 
 def _without_graph(cell: Cell, X: Array, k: int) -> Cut:

@@ -37,13 +37,6 @@ def test_tree_as_json(table, expected, tmp_path):
     assert sorted(points_of(found["tree"])) == list(range(90))
 
 
-@pytest.mark.parametrize("suffix", [".nwk", ".NEWICK"])
-def test_tree_as_newick(table, expected, tmp_path, suffix):
-    out = tmp_path / f"tree{suffix}"
-    told("cluster", table, "-k", 3, "--ignore", "name", "--label", "species", *FIXED, "--report", out)
-    assert out.read_text() == expected.to_newick() + "\n"
-
-
 def test_tree_names_the_rows_that_were_kept(table, tmp_path):
     frame = pd.read_csv(table)
     frame.loc[[3, 40], "x1"] = np.nan

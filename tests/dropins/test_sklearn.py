@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from subspaces import SubspaceClustering, registry
 from subspaces.datasets import make_subspaces
-from subspaces.estimators import html_repr
+from subspaces.estimators import base
 from subspaces.metrics import accuracy
 from subspaces.spectral.hierarchy import cluster_tree
 
@@ -91,7 +91,7 @@ def test_a_notebook_shows_the_verdict_first_and_draws_the_tree(monkeypatch: Any)
         f"{i}: {size} points" for i, size in enumerate(np.bincount(model.labels_))
     ]
     assert method("ektrr").fit(X)._repr_html_().startswith("<p><b>3 groups.</b></p>")
-    monkeypatch.setattr(html_repr, "MANY", 59)
+    monkeypatch.setattr(base, "MANY", 59)
     assert model._repr_html_().startswith("<p><b>3 groups.</b></p>")
     assert "─ cluster" not in model._repr_html_()
     many = cluster_tree(sparse.csr_array(np.kron(np.eye(40), np.ones((2, 2)))), np.repeat(np.arange(40), 2))

@@ -149,23 +149,20 @@ def test_a_method_has_what_means_something(cls, X):
     """Coefficients and explanations where points are represented by others, coordinates where there is an embedding."""
     name = next(key for key, value in METHODS.items() if value is cls)
     is_graph = name in registry.names("graph")
-    samples = name in ("ektrr", "sssc", "slsr", "slrr")
     represents = is_graph and name not in WITHOUT_COEFFICIENTS
     with quiet():
         fresh = cls(3) if is_graph else cls(3, n_landmarks=60)
         assert not hasattr(fresh, "coefficients_")
-        assert hasattr(fresh, "explain") == (represents or samples)
+        assert hasattr(fresh, "explain") == represents
         assert hasattr(fresh, "transform") == hasattr(fresh, "fit_transform") == is_graph
         model = fresh.fit(X)
     assert hasattr(model, "coefficients_") == represents
-    assert hasattr(model, "explain") == (represents or samples)
+    assert hasattr(model, "explain") == represents
     assert hasattr(model, "transform") == is_graph
     assert hasattr(model, "affinity_matrix_") == is_graph
     if hasattr(model, "explain"):
-        i = int(model.landmark_indices_[0]) if samples else 0
-        C = model.clusterer_.coefficients_ if samples else model.coefficients_
-        column = C.toarray()[:, 0]
-        explanation = model.explain(i, n=len(X))
+        column = model.coefficients_.toarray()[:, 0]
+        explanation = model.explain(0, n=len(X))
         assert explanation.n_representers == np.count_nonzero(column)
         assert_array_equal(np.sort(explanation.coefficients), np.sort(column[column != 0]))
     if hasattr(model, "transform"):

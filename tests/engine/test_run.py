@@ -18,6 +18,7 @@ from subspaces.engine import landmark_run, stages
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import Cache, reusing, run
 from subspaces.utils.ordering import canonical_order, hash_rows
+from subspaces.utils.progress import PLAIN, progress_to
 
 SETTINGS = {
     "default": {},
@@ -216,78 +217,26 @@ def test_a_run_ends_where_it_is_told_to(until, last, X, computed):
 
 
 @every_setting
-def test_stages_are_announced_in_order(settings, X):
+def test_phases_are_the_timed_stages_in_order(settings, X):
     told = []
-
-    class Stage:
-        def __init__(self, name):
-            self.name = name
-
-        def __enter__(self):
-            told.append(("begin", self.name))
-
-        def __exit__(self, *_):
-            told.append(("end", self.name))
-
-    found = run(model_of(settings).plan(X), X, listen=Stage)
-    names = [name for what, name in told if what == "begin"]
-    assert list(dict.fromkeys(names)) == list(once(settings)) == list(found.timings)
-    assert told == [(what, name) for name in names for what in ("begin", "end")]  # one after the other
+    with progress_to(lambda name, done, total: told.append(name)):
+        found = run(model_of(settings).plan(X), X)
+    assert list(found.timings) == list(once(settings))
+    stages_told = [name for name in dict.fromkeys(told) if name in PLAIN.values() and name != PLAIN["landmarks"]]
+    assert told[0] == "Putting the points in order"
+    assert stages_told == [PLAIN[stage] for stage in found.timings]
     assert min(found.timings.values()) >= 0
-
-
-class Watch:
-    """A callback that writes down what it is told, and the parameters at that moment."""
-
-    def __init__(self):
-        self.told, self.parameters = [], []
-
-    def setup(self, estimator, context):
-        self.parameters.append(estimator.get_params())
-
-    teardown = setup
-
-    def on_fit_task_begin(self, estimator, context, **_):
-        self.told.append(("begin", context.task_name))
-        self.parameters.append(estimator.get_params())
-
-    def on_fit_task_end(self, estimator, context, **_):
-        self.told.append(("end", context.task_name))
-        self.parameters.append(estimator.get_params())
-
-
-def watched(model, X):
-    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks since 1.9")
-    watch = Watch()
-    model.set_callbacks(watch).fit(X)
-    return watch
 
 
 @pytest.mark.parametrize(
     "model", [SubspaceClustering(), SubspaceClustering(3, kernel="rbf", assign_labels="kmeans")], ids=str
 )
-def test_parameters_stay_what_the_user_gave_in_every_stage_of_an_automatic_fit(model, X):
-    given = model.get_params()
-    watch = watched(model, X[::2])
-    assert len(watch.parameters) > 3  # kernel to graph are the search's, not stages of the fit
-    assert all(seen == given for seen in watch.parameters)
-    assert model.get_params() == given
-
-
-@every_setting
-def test_callbacks_are_told_of_every_stage_and_of_the_end(settings, X):
-    told = watched(model_of(settings), X).told
-    inside = [(what, name) for name in once(settings) for what in ("begin", "end")]
-    assert told == [("begin", "fit"), *inside, ("end", "fit")]
-
-
-def test_callbacks_are_told_of_the_end_where_nothing_is_computed(X):
-    assert watched(KTRR(1), np.ones((10, 3))).told == [("begin", "fit"), ("end", "fit")]
-    watch = Watch()
-    with reusing(Cache()):
-        KTRR(3).fit(X)
-        KTRR(3).set_callbacks(watch).fit(X)
-    assert watch.told == [("begin", "fit"), ("end", "fit")]
+def test_parameters_stay_what_the_user_gave_in_every_phase_of_an_automatic_fit(model, X):
+    given, seen = model.get_params(), []
+    with progress_to(lambda *_: seen.append(model.get_params())):
+        model.fit(X[::2])
+    assert len(seen) > 3
+    assert all(parameters == given for parameters in [*seen, model.get_params()])
 
 
 # ------------------------------------------------------------------ journeys
@@ -358,7 +307,7 @@ def test_a_run_by_landmarks(rng):
     assert_array_equal(found.predictor.label(X)[kept], expected[kept])
     assert_array_equal(found.order, canonical_order(X, hash_rows(X)))
     assert list(found.timings) == ["cluster"]
-    assert_allclose(seen[0].whole(), X / np.abs(X).max())
+    assert_allclose(seen[0].take(np.arange(40)), X / np.abs(X).max())
     assert found.predictor.largest == np.abs(X).max()
     assert found.predictor.moved == {}
 

@@ -207,6 +207,3 @@ def test_progress_is_silent_unless_asked_for(capsys, data):
     KTRR(3).fit(X)
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""
-    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks since 1.9")
-    model = KTRR(3).set_callbacks(callback.ProgressBar())
-    assert len(model.fit(X).labels_) == len(X)

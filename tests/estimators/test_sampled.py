@@ -1,4 +1,4 @@
-"""Sample, cluster, classify: the named methods, any parts, several draws, and odd clusterings."""
+"""Sample, cluster, classify: the named methods, any parts, and odd clusterings."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ from subspaces.datasets import make_subspaces
 from subspaces.kernels.scaling import SCALINGS
 from subspaces.landmarks import points
 from subspaces.landmarks.collaborative import CollaborativeClassifier
-from subspaces.landmarks.sample_cluster_classify import aligned_vote, matched_names
-from subspaces.landmarks.samplers import SAMPLERS
 
 PRESETS = {EKTRR: KTRR, SSSC: SSC, SLSR: LSR1, SLRR: LRR2}
 on_presets = pytest.mark.parametrize("cls", PRESETS)
@@ -49,8 +47,7 @@ def blobs(seed):
     [cls(n_clusters=3) for cls in PRESETS]
     + [
         SampledClusterer(),
-        EKTRR(n_clusters=3, n_landmarks=30, n_draws=2),
-        SampledClusterer(3, classifier=KNeighborsClassifier(), sampler="kmeans++", n_landmarks=35),
+        SampledClusterer(3, classifier=KNeighborsClassifier(), n_landmarks=35),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -76,7 +73,7 @@ def test_presets_recover_subspaces(cls, subspaces):
 def test_with_every_point_a_landmark_the_labels_are_the_base_method_s(cls, n_landmarks, subspaces):
     X = subspaces[0][::14]  # not all that easy, so that chance would show
     assert len(X) <= 90
-    model = cls(n_clusters=3, n_landmarks=n_landmarks, n_draws=3, random_state=5).fit(X)
+    model = cls(n_clusters=3, n_landmarks=n_landmarks, random_state=5).fit(X)
     base = PRESETS[cls](n_clusters=3, random_state=5)
     assert_array_equal(model.labels_, base.fit_predict(X))
     assert_array_equal(model.landmark_indices_, np.arange(len(X)))
@@ -124,64 +121,14 @@ def test_ektrr_with_another_classifier(subspaces):
     """The third step is the pipeline's, trained on the landmarks alone; the user's own stays unfitted."""
     X, _ = subspaces
     given = make_pipeline(StandardScaler(), KNeighborsClassifier(3))
-    model = EKTRR(3, n_landmarks=150, classifier=given, n_nonzero="dimension").fit(X)
+    model = EKTRR(3, n_landmarks=150, classifier=given, n_nonzero=3).fit(X)
     landmarks, others = model.landmark_indices_, np.setdiff1d(np.arange(len(X)), model.landmark_indices_)
     by_hand = clone(given).fit(X[landmarks], model.labels_[landmarks])
     assert_array_equal(model.labels_[others], by_hand.predict(X[others]))
-    assert model.clusterer_.n_nonzero_ == 3
+    assert model.clusterer_.n_nonzero == 3
     assert not hasattr(given[-1], "classes_")
     with pytest.raises(ValueError, match="'classifier' parameter of EKTRR must be an object implementing 'fit'"):
         EKTRR(3, classifier=StandardScaler()).fit(X)
-
-
-# ---------------------------------------------------------------- several draws
-
-
-def test_names_are_matched():
-    votes = np.array([[0, 1, 0], [0, 1, 0], [1, 0, 0], [1, 0, 0], [0, 0, 1]])
-    target = np.array([[1, 0], [1, 0], [0, 1], [0, 1], [0, 1]])
-    assert_array_equal(matched_names(votes, target), [1, 0, 1])  # the third class joins where its points are
-    assert_array_equal(matched_names(target, votes), [1, 0])
-
-
-class Fixed:
-    """A classifier that knows the answer under names of its own, with or without probabilities."""
-
-    def __init__(self, names):
-        self.names, self.classes_ = np.asarray(names), np.unique(names)
-
-    def predict(self, X):
-        return self.names[X[:, 0].astype(int)]
-
-
-def test_vote_of_the_majority_under_different_names():
-    X = np.arange(6.0)[:, None]
-    good = [Fixed([0, 0, 1, 1, 2, 2]), Fixed([5, 5, 3, 3, 4, 4]), Fixed([2, 2, 0, 0, 1, 1])]
-    bad = Fixed([0, 1, 0, 1, 2, 2])
-    vote = aligned_vote([bad, *good], X)
-    assert vote.reference != 0
-    assert adjusted_rand_score([0, 0, 1, 1, 2, 2], vote.predict(X)) == 1
-    assert set(vote.predict(X)) == set(good[vote.reference - 1].classes_)
-    assert 0 < vote.agreement < 1
-    assert aligned_vote(good, X).agreement == 1
-
-
-@on_presets
-def test_several_draws(cls, subspaces):
-    X, y = subspaces
-    model = cls(n_clusters=3, n_landmarks=100, n_draws=3).fit(X)
-    assert adjusted_rand_score(y, model.labels_) > 0.9
-    assert_array_equal(model.predict(X), model.labels_)  # there the vote decides for every point
-    assert len(model.classifier_.classifiers) == 3
-    assert model.agreement_ > 0.8
-    assert not hasattr(model.set_params(n_draws=1).fit(X), "agreement_")
-
-
-def test_the_first_of_several_draws_is_the_single_draw(subspaces):
-    X, _ = subspaces
-    one = SLSR(3, n_landmarks=100).fit(X)
-    many = SLSR(3, n_landmarks=100, n_draws=3).fit(X)
-    assert_array_equal(one.classifier_.predict(X), many.classifier_.classifiers[0].predict(X))
 
 
 # ---------------------------------------------------------------- data
@@ -244,10 +191,9 @@ CLASSIFIERS = [None, KNeighborsClassifier(), NearestCentroid(), LinearSVC(), Col
 
 
 @pytest.mark.parametrize("clusterer", CLUSTERERS, ids=lambda part: type(part).__name__)
-@pytest.mark.parametrize("n_draws", [1, 3])
-def test_any_clusterer(clusterer, n_draws, blobs):
+def test_any_clusterer(clusterer, blobs):
     X, y = blobs
-    model = SampledClusterer(clusterer=clusterer, n_landmarks=200, n_draws=n_draws)
+    model = SampledClusterer(clusterer=clusterer, n_landmarks=200)
     before = str(clusterer.get_params())
     labels = model.fit_predict(X)
     assert adjusted_rand_score(y[labels >= 0], labels[labels >= 0]) > 0.99
@@ -257,10 +203,9 @@ def test_any_clusterer(clusterer, n_draws, blobs):
 
 
 @pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda part: type(part).__name__)
-@pytest.mark.parametrize("n_draws", [1, 3])
-def test_any_classifier(classifier, n_draws, blobs):
+def test_any_classifier(classifier, blobs):
     X, y = blobs
-    model = SampledClusterer(4, clusterer=KMeans(n_init=3), classifier=classifier, n_landmarks=200, n_draws=n_draws)
+    model = SampledClusterer(4, clusterer=KMeans(n_init=3), classifier=classifier, n_landmarks=200)
     assert adjusted_rand_score(y, model.fit_predict(X)) > 0.99
     assert adjusted_rand_score(y, model.predict(X)) > 0.99
 
@@ -271,21 +216,6 @@ def test_number_of_clusters_comes_from_one_place(blobs):
     assert SampledClusterer(3, clusterer=KMeans(5), n_landmarks=100).fit(X).n_clusters_ == 3
     with pytest.raises(ValueError, match="n_clusters=3 needs a clusterer with a parameter of that name"):
         SampledClusterer(3, clusterer=GaussianMixture(3), n_landmarks=100).fit(X)
-
-
-@pytest.mark.parametrize("sampler", [*SAMPLERS, lambda X, n, rng: np.arange(0, len(X), len(X) // n)[:n]])
-@pytest.mark.parametrize("scaling", [None, "unit"])
-def test_any_sampler(sampler, scaling, subspaces):
-    X, y = subspaces
-    model = EKTRR(3, n_landmarks=200, sampler=sampler, scaling=scaling).fit(X)
-    assert adjusted_rand_score(y, model.labels_) > 0.8
-    assert len(np.unique(model.landmark_indices_)) == 200
-
-
-@pytest.mark.parametrize("rows", [[0, 0, 1], [0, 1], [0.0, 1.0, 2.0], [-1, 0, 1], [0, 1, 10**6]])
-def test_a_sampler_that_returns_something_else(rows, blobs):
-    with pytest.raises(ValueError, match="sampler must return n_landmarks=3 different row numbers"):
-        SampledClusterer(2, n_landmarks=3, sampler=lambda X, n, rng: np.array(rows)).fit(blobs[0])
 
 
 # ---------------------------------------------------------------- odd clusterings
@@ -301,10 +231,9 @@ def told(labels, rng):
 
 @pytest.mark.filterwarnings("default:self.within_class_std_dev_")  # of scikit-learn's NearestCentroid, as it should
 @pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda part: type(part).__name__)
-@pytest.mark.parametrize("n_draws", [1, 3])
-def test_fewer_clusters_than_asked(classifier, n_draws, rng):
+def test_fewer_clusters_than_asked(classifier, rng):
     X = told(np.repeat([0, 3, 5], 100), rng)
-    model = SampledClusterer(6, clusterer=Labelled(), classifier=classifier, n_landmarks=60, n_draws=n_draws)
+    model = SampledClusterer(6, clusterer=Labelled(), classifier=classifier, n_landmarks=60)
     with pytest.warns(ConvergenceWarning, match="found 3 clusters among 60 landmarks instead of n_clusters=6"):
         model.fit(X)
     assert_array_equal(model.labels_, X[:, -1])
@@ -328,12 +257,7 @@ def test_clusters_of_one_and_two_landmarks(classifier, rng):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = SampledClusterer(clusterer=Labelled(), classifier=classifier, n_landmarks=203).fit(X)
-        few = SampledClusterer(
-            clusterer=Labelled(), classifier=classifier, n_landmarks=150, sampler=lambda X, n, rng: np.arange(53, 203)
-        ).fit(X)
     assert_array_equal(model.labels_, X[:, -1])
-    assert_array_equal(few.labels_[53:], X[53:, -1])
-    assert (few.labels_[:53] == 0).mean() > 0.9
 
 
 def test_noise_stays_noise_and_teaches_nothing(rng):
@@ -358,7 +282,7 @@ def test_nothing_but_noise(rng):
 def test_equal_landmarks_among_different_points():
     X = np.zeros((200, 2))
     X[-1] = 1
-    model = EKTRR(2, n_landmarks=10, sampler=lambda X, n, rng: np.arange(n))
+    model = EKTRR(2, n_landmarks=10)
     with pytest.warns(ConvergenceWarning):
         model.fit(X)
     assert_array_equal(model.labels_, 0)

@@ -53,27 +53,6 @@ def test_case_18_number_types(cls, seed):
         fit(cls, X > 0)
 
 
-@pytest.mark.parametrize("cls", ALL)
-def test_case_19_not_numbers(cls, seed):
-    """19: complex numbers, words, dates and ragged rows are refused, as scikit-learn does; nothing is fitted."""
-    X, _ = blobs(seed)
-    ragged = [*X.tolist()[:5], [1.0, 2.0]]
-    frame = pd.DataFrame(X).assign(name="a word")
-    words = np.full((6, 2), "word")
-    for bad in (
-        X * 1j,
-        words,
-        frame,
-        ragged,
-        np.array([[{}, []]] * 4, dtype=object),
-        pl.DataFrame({"a": ["x", "y", "z"]}),
-    ):
-        model = cls(n_clusters=2)
-        with pytest.raises((ValueError, TypeError)):
-            model.fit(bad)
-        assert not hasattr(model, "labels_")
-
-
 def test_case_19_masked_values_are_missing_values(seed):
     """19: the numbers behind a mask are not used."""
     X, y = blobs(seed)
@@ -118,14 +97,6 @@ def test_case_1_missing_values_of_pandas(cls):
     ):
         with pytest.raises(ValueError, match=r"NaN \(the first is in row 2, column 'b'\)"):
             cls(n_clusters=2).fit(bad)
-
-
-@pytest.mark.parametrize("cls", ALL)
-@pytest.mark.parametrize("make", [pd.Series, pl.Series, pa.array, lambda x: pd.Series(x, dtype="Float64")])
-def test_case_8_a_series_is_one_column(cls, make):
-    """8: ValueError with what to do about it, as for an array of one dimension."""
-    with pytest.raises(ValueError, match=r"[Rr]eshape|DataFrame containing a single"):
-        cls(n_clusters=2).fit(make(np.arange(6.0)))
 
 
 @pytest.mark.parametrize("cls", GRAPH)

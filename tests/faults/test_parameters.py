@@ -136,17 +136,6 @@ def test_case_52_callable_kernels(cls, kernel, seed):
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_case_53_predict_out_of_turn(cls, seed):
-    """53: NotFittedError before a fit; other numbers of features are refused (names: case 22)."""
-    X, _ = planes(seed)
-    with pytest.raises(NotFittedError):
-        cls(n_clusters=3).predict(X)
-    model = fit(cls, X)
-    with pytest.raises(ValueError, match=r"X has 5 features, but .* is expecting 9"):
-        model.predict(X[:, :5])
-
-
-@pytest.mark.parametrize("cls", ALL)
 def test_case_54_sizes_of_predict(cls, seed):
     """54: no rows, one row, all rows; in batches the same labels as at once."""
     X, _ = blobs(seed)

@@ -70,7 +70,7 @@ def test_every_method_comes_back(tmp_path, name):
         KTRR(3, out_of_sample="network", random_state=np.random.RandomState(0)),
         EKTRR(3, n_landmarks=30),
         EKTRR(3, n_landmarks=30, classifier=make_pipeline(StandardScaler(), LogisticRegression())),
-        SampledClusterer(3, n_landmarks=40, n_draws=2),
+        SampledClusterer(3, n_landmarks=40),
     ],
     ids=lambda fitted: str(fitted).split("random_state")[0],
 )

@@ -70,8 +70,7 @@ def test_order_of_the_rows_in_a_search(data, n_clusters, seed):
         KTRR(10, assign_labels="cluster_qr"),
         KTRR(10, assign_labels="discretize"),
         KTRR(None, assign_labels="modularity"),
-        SampledClusterer(10, n_landmarks=200, sampler="kmeans++"),
-        SampledClusterer(10, n_landmarks=200, n_draws=3),
+        SampledClusterer(10, n_landmarks=200),
     ],
     ids=str,
 )

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
-import pytest
-
-from subspaces.metrics import score_table
 from subspaces.metrics.tables import Cell, Table, escape_latex
 
 HOSTILE = "<b>|*_x_ [a](b) $5_6\\input{y}~^\n&"
@@ -65,9 +60,3 @@ def test_hostile_cells_stay_text():
         r"\textasciicircum{} \& & 1 \\"
     )
     assert escape_latex("bell\x07") == "bell"
-
-
-def test_pandas_is_asked_for(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="to_pandas needs pandas, which is not installed: pip install pandas"):
-        score_table([0, 1], [0, 1]).to_pandas()

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.externals import array_api_compat
 
 from subspaces import representation
 from subspaces.kernels import as_kernel
@@ -26,7 +25,6 @@ from subspaces.representation.ridge import ridge, ridge_low_rank, ridge_unconstr
 from subspaces.representation.ridge_search import ridge_search
 from subspaces.representation.sparse import kssc, ssc, ssc_admm
 from subspaces.representation.two_scale import two_scale
-from subspaces.utils.namespace import Place
 from subspaces.utils.types import Array
 
 N_SAMPLES = 36
@@ -90,7 +88,6 @@ KNOWN = {
     "matching pursuit": Method(orthogonal_matching_pursuit, {"n_nonzero": 3}, iterative=True, stored="matrix"),
     "lrr1": low_rank(lrr, {"reg": 0.1, "error": "l1", **TIGHT}),
     "lrr2": low_rank(lrr, {"reg": 0.3, "error": "l21", **TIGHT}),
-    "lrr squared": low_rank(lrr, {"reg": 3.0, "error": "fro"}),
     "latlrr": low_rank(latent_lrr, {"reg": 0.1, "tol": 1e-4, "max_iter": 20_000}, tolerance=0.02),
     "klrr": low_rank(kernel_lrr, {"reg": 0.3, **TIGHT}, of_kernel=True),
     "klrr squared": low_rank(kernel_lrr, {"reg": 3.0, "error": "fro"}, of_kernel=True),
@@ -121,7 +118,7 @@ def unlisted(function: Callable[..., Coefficients]) -> Method:
 
 
 HELPERS = {"sparse_coefficients"}
-GIVEN = {"n_blocks": 3, "n_neighbors": 8, "n_nonzero": 3, "reg": 0.1, "place": Place(array_api_compat.numpy, "cpu")}
+GIVEN = {"n_blocks": 3, "n_neighbors": 8, "n_nonzero": 3, "reg": 0.1}
 """What representations ask for without a default."""
 METHODS = KNOWN | {
     name.replace("_", " "): unlisted(function)

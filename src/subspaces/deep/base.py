@@ -68,8 +68,10 @@ class DeepClusterer(WithGraph, GraphClusterer):
 
     Attributes
     ----------
-    losses_ : dict of the losses of each stage
-    image_shape_ : (height, width, channels)
+    losses_ : dict
+        Losses of each stage of the training, epoch by epoch.
+    image_shape_ : tuple
+        Height, width and channels of the images.
     """
 
     n_nonzero: int | None = 5

@@ -22,7 +22,6 @@ from subspaces.distributed._tasks import DaskWorkers, Workers, results
 from subspaces.utils.column_names import is_id
 from subspaces.utils.files import FileError, inside, printable
 from subspaces.utils.memory import require
-from subspaces.utils.namespace import place_of
 from subspaces.utils.optional import from_app
 from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array
@@ -280,8 +279,7 @@ def _in_memory(X: Any) -> tuple[Any, Array | None]:
         names = _names(X.columns)
         nullable = hasattr(X, "iloc") and bool(_checked_columns(X))
         X = X.to_numpy(np.float64, na_value=np.nan) if nullable else np.asarray(X)
-    place = place_of(X)
-    X = place.fetch(X) if place is not None else X if hasattr(X, "ndim") else np.asarray(X)
+    X = X if hasattr(X, "ndim") else np.asarray(X)
     if np.ma.is_masked(X):
         raise ValueError(_MASKED)
     _check_array(X)

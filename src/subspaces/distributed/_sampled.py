@@ -42,7 +42,6 @@ class Rows(Points):
         at_once = row_blocks(n, row_bytes, block_bytes)[0][1]
         per_task = at_once * max(1, TASK_BYTES // (at_once * row_bytes))
         self.bounds, self.blocks = source.pieces(per_task)
-        self._last: tuple[int, Array] | None = None
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -50,7 +49,7 @@ class Rows(Points):
     def scaled(self, scaling: Scaling, order: Labels | None = None) -> Rows:
         """Return the same rows, scaled when they are fetched."""
         other = copy.copy(self)
-        other.scaling, other._last = scaling, None
+        other.scaling = scaling
         other.order = self.order if order is None else order
         return other
 
@@ -65,10 +64,6 @@ class Rows(Points):
             out[places[number]] = found
         return np.asarray(apply_scaling(out, self.scaling))
 
-    def whole(self) -> Array:
-        """Return these rows themselves, which look like an array to a sampler."""
-        return self  # type: ignore[return-value]
-
     def label(self, function: Callable[[Array], Labels]) -> Labels:
         """Apply a function to all rows, block by block, on the workers."""
         name = joblib.hash((function, self.scaling, self.dtype)) if self.folder is not None else ""
@@ -79,27 +74,6 @@ class Rows(Points):
         for number, found in self.workers.run(label_block, tasks, announce=True):
             labels[self.bounds[number] : self.bounds[number + 1]] = found
         return labels
-
-    def __getitem__(self, rows: Any) -> Array:
-        if not isinstance(rows, slice):
-            return self.take(np.asarray(rows))
-        start, stop, _ = rows.indices(len(self))
-        blocks = range(self._block_of(start), self._block_of(max(start, stop - 1)) + 1)
-        parts = [self._block(b)[max(0, start - self.bounds[b]) : stop - self.bounds[b]] for b in blocks]
-        return np.concatenate(parts)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return np.asarray(self[:], dtype=dtype)
-
-    def _block_of(self, row: int) -> int:
-        return max(0, min(int(np.searchsorted(self.bounds, row, side="right")) - 1, len(self.blocks) - 1))
-
-    def _block(self, number: int) -> Array:
-        """Fetch one whole block; the last one is kept, because slices are read in order."""
-        if self._last is None or self._last[0] != number:
-            (block,) = results(self.workers, opened, [(self.blocks[number],)])
-            self._last = number, np.asarray(apply_scaling(block, self.scaling))
-        return self._last[1]
 
 
 def fit_sampled(estimator: Sampled, source: Source, workers: Workers, folder: Path | None, output: Output) -> None:

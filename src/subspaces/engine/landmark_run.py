@@ -43,7 +43,6 @@ def run_landmarks(
     scaling: str | None = None,
     units: bool = False,
     block_bytes: int = BLOCK_BYTES,
-    listen: Listener | None = None,
 ) -> Outcome:
     """Cluster samples in memory.
 
@@ -57,7 +56,7 @@ def run_landmarks(
     row_hashes = hash_rows(X)
     fitted = fit_scaling(X, scaling, units=units)
     points = Points(X, fitted, canonical_order(X, row_hashes), block_bytes)
-    return run_points(points, solve, float(max(-X.min(), X.max())), row_hashes, listen)
+    return run_points(points, solve, float(max(-X.min(), X.max())), row_hashes)
 
 
 def run_points(
@@ -65,10 +64,9 @@ def run_points(
     solve: Callable[[Points, Listener], Any],
     largest: float,
     row_hashes: Array | None = None,
-    listen: Listener | None = None,
 ) -> Outcome:
     """Cluster samples, wherever they are; with the hashes of all rows copies get one label."""
-    timer = Timer(listen)
+    timer = Timer()
     model = solve(points, timer.stage)
     found = np.asarray(model.labels, dtype=np.intp)
     labels = found if row_hashes is None else label_of_most_copies(found, row_hashes)

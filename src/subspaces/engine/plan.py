@@ -14,7 +14,6 @@ from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import Kernel, Precomputed
 from subspaces.representation.coefficients import Coefficients
 from subspaces.utils import memory
-from subspaces.utils.namespace import Place
 from subspaces.utils.types import Array, Data, Sparse
 
 DOUBLE = 8
@@ -89,7 +88,6 @@ class Plan:
     n_components: int | None = None  #: leading components that stand for sparse samples; None: the samples themselves
     solver: str = ""  #: the route to the coefficients
     solver_reason: str = ""
-    place: Place | None = None  #: the library and device of the kernel matrix and its inverse; None: NumPy
     canonical: bool = True
     """Whether the run sees the different samples in canonical order; otherwise all, copies too, as they are given."""
 

@@ -19,7 +19,6 @@ from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.nystrom import N_LANDMARKS
 from subspaces.representation.ridge import (
     ridge,
-    ridge_at,
     ridge_low_rank,
     ridge_unconstrained,
     ridge_unconstrained_low_rank,
@@ -27,14 +26,13 @@ from subspaces.representation.ridge import (
 from subspaces.spectral.partition import GRAPH_CUTS
 from subspaces.utils import memory
 from subspaces.utils.components import N_COMPONENTS, OVERSAMPLING
-from subspaces.utils.namespace import Place, current_place
 from subspaces.utils.packed import LARGEST
 from subspaces.utils.types import Array, Data, Sparse
 
 PATIENCE = 1.5
 """Times the seconds of two scales that ``solver="auto"`` spends on the exact inverse."""
 EXACT_SIZE = 10_000
-"""Points up to which it does so at any cost: sparse ones, of which two scales sees leading components; on a GPU."""
+"""Sparse points up to which it does so at any cost: two scales sees their leading components only."""
 COARSE_SIZE = 30_000
 """Points from which ``spectral="auto"`` embeds micro-clusters instead of points."""
 _POINTS_PER_CLUSTER = 64
@@ -67,19 +65,15 @@ def ridge_plan(
     coarse = plan.cut.method not in GRAPH_CUTS and is_coarse(spectral, plan, chosen)
     draws = "coefficients" if chosen == "two_scale" or searches else "embedding" if coarse else "cut"
     problem: dict[str, Any] = {"reg": reg, "affine": affine}
-    place = current_place() if chosen == "dense" and constrained else None
     return replace(
         plan,
-        source="gram" if place is not None else _SOURCES[chosen],
-        represent=partial(
-            represent, solver=chosen, n_nonzero=n_nonzero, constrained=constrained, place=place, **problem
-        ),
+        source=_SOURCES[chosen],
+        represent=partial(represent, solver=chosen, n_nonzero=n_nonzero, constrained=constrained, **problem),
         between=partial(between, **problem) if coarse else None,
         n_components=N_COMPONENTS if reduced else None,
         draws="kernel" if reduced else draws,
         solver=chosen,
         solver_reason=reason,
-        place=place,
     )
 
 
@@ -92,15 +86,12 @@ def represent(
     n_nonzero: int | None,
     affine: bool = False,
     constrained: bool = True,
-    place: Place | None = None,
 ) -> Coefficients:
     """Return ridge coefficients by the chosen route."""
     problem: dict[str, Any] = {"reg": reg, "affine": affine}
     drawn: dict[str, Any] = {"n_candidates": two_scale.candidates_for(n_nonzero), "seed": context.seed}
     if solver == "two_scale":
         return two_scale.two_scale(source, kernel=context.kernel, **problem, **drawn)
-    if place is not None:
-        return ridge_at(source, place=place, **problem)
     if solver == "dense":
         return (ridge if constrained else ridge_unconstrained)(source, overwrite=context.overwrite, **problem)
     if not constrained:
@@ -138,8 +129,7 @@ def choose_solver(solver: str, kernel: Kernel, shape: Shape) -> tuple[str, str]:
     needed, free = int(_dense_squares(kernel, shape) * n * n * DOUBLE), memory.available_bytes()
     by = f"; sparse points by their {min(N_COMPONENTS, shape.m)} leading components" if shape.is_sparse else ""
     dense, two_scales = _seconds(shape)
-    exact = shape.is_sparse or current_place() is not None
-    slow = n > EXACT_SIZE if exact else dense > PATIENCE * two_scales
+    slow = n > EXACT_SIZE if shape.is_sparse else dense > PATIENCE * two_scales
     if kernel.of_distances and slow:
         return "two_scale", f"of {n} points a dense inverse takes about {dense / two_scales:.2g} times as long{by}"
     if kernel.of_distances and needed > free:
@@ -173,8 +163,8 @@ def is_coarse(spectral: str, plan: Plan, solver: str) -> bool:
 
 
 def _dense_squares(kernel: Kernel, shape: Shape) -> float:
-    """Return how many n × n arrays the dense route takes; other libraries make the whole kernel matrix, too."""
-    return _SQUARES[kernel.has_packed_gram(shape.is_sparse) and current_place() is None]
+    """Return how many n × n arrays the dense route takes."""
+    return _SQUARES[kernel.has_packed_gram(shape.is_sparse)]
 
 
 def _require_dense(plan: Plan, kernel: Kernel) -> None:

@@ -32,7 +32,7 @@ from subspaces.utils.ordering import (
     rows_of,
 )
 from subspaces.utils.process import one_thread_if_busy, warn_caller
-from subspaces.utils.progress import Listener, Timer, phase
+from subspaces.utils.progress import Timer, phase
 from subspaces.utils.types import Array, Data, Labels
 
 
@@ -99,9 +99,7 @@ def reusing(cache: Cache) -> Iterator[None]:
         _reused.reset(token)
 
 
-def run(
-    plan: Plan, X: Data, *, cache: Cache | None = None, listen: Listener | None = None, until: str = "cut"
-) -> FitResult:
+def run(plan: Plan, X: Data, *, cache: Cache | None = None, until: str = "cut") -> FitResult:
     """Run a plan: from samples to labels.
 
     Parameters
@@ -110,7 +108,6 @@ def run(
     X : array of shape (n, m), dense or sparse; (n, n) where the plan's kernel is precomputed
     cache : results of stages to reuse and to keep (or that of :func:`reusing`); all runs with one cache must be on the
         same samples
-    listen : called with the name of each stage, gives a context in which it runs
     until : the last stage: ``"graph"``, ``"embedding"`` or ``"cut"``
     """
     with phase("Putting the points in order"):
@@ -132,18 +129,16 @@ def run(
             warn_of_bad_numbers(X, plan.scaling)
         points = rows_of(X, order, pairwise=plan.pairwise)
     with one_thread_if_busy():
-        found = run_ordered(plan, points, cache=_reused.get() if cache is None else cache, listen=listen, until=until)
+        found = run_ordered(plan, points, cache=_reused.get() if cache is None else cache, until=until)
     found = as_given(found, distinct.place[order])
     if len(distinct.rows) < len(distinct.place):
         found = _with_copies(found, distinct)
     return replace(found, row_hashes=row_hashes)
 
 
-def run_ordered(
-    plan: Plan, points: Data, *, cache: Cache | None = None, listen: Listener | None = None, until: str = "cut"
-) -> FitResult:
+def run_ordered(plan: Plan, points: Data, *, cache: Cache | None = None, until: str = "cut") -> FitResult:
     """Run a plan on samples that all differ and are in canonical order."""
-    steps = _Run(plan, points, cache, Timer(listen))
+    steps = _Run(plan, points, cache, Timer())
     graph, represented = steps.find("graph"), None
     if graph is None:
         represented = steps.represented()

@@ -12,7 +12,6 @@ from subspaces.engine.plan import Context, Cut, Plan, Shape, require_dense_point
 from subspaces.graphs.affinity import affinity, components, join_components
 from subspaces.graphs.rules import build_graph, largest_per_column
 from subspaces.kernels import Kernel
-from subspaces.kernels.profiles import gram_at
 from subspaces.kernels.scaling import Scaling, apply_scaling, fit_components, fit_scaling
 from subspaces.representation.coefficients import Coefficients, Factors, PermutedFactors, Trace, from_sparse
 from subspaces.spectral.assign import cut_embedding
@@ -90,8 +89,7 @@ def see(points: Data, scaling: Scaling, plan: Plan) -> KernelInput:
     if plan.source == "packed":
         return KernelInput(scaling, kernel, kernel.packed_gram(points))
     if plan.source == "gram":
-        found = kernel.gram(points) if plan.place is None else gram_at(kernel, points, plan.place)
-        return KernelInput(scaling, kernel, found)
+        return KernelInput(scaling, kernel, kernel.gram(points))
     if plan.source == "features":
         return KernelInput(scaling, kernel, kernel.features(points))
     require_dense_points(Shape.of(points))

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn import config_context
 from sklearn.utils.validation import validate_data
 
 from subspaces import __version__
 from subspaces.utils import memory
 from subspaces.utils.blocks import row_blocks
-from subspaces.utils.namespace import place_of
 from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array, Data
 
@@ -27,13 +27,7 @@ _CONSTANT = 1e-8  # range of a feature over its size below which it is a constan
 
 
 def validated(estimator: Any, X: Any, **rules: Any) -> Data:
-    """Scikit-learn's ``validate_data``, with the place of the first NaN or infinity in the message; no dates.
-
-    What lives in another library of the array API comes home to NumPy.
-    """
-    library = place_of(X)
-    if library is not None:
-        X = library.fetch(X)
+    """Scikit-learn's ``validate_data``, with the place of the first NaN or infinity in the message; no dates."""
     if any(map(_is_date, _types(X))):
         dates = [name for name, kind in zip(_names(X), _types(X), strict=False) if _is_date(kind)]
         where = f" in {_listed(dates)}" if dates else ""
@@ -42,7 +36,7 @@ def validated(estimator: Any, X: Any, **rules: Any) -> Data:
         raise ValueError("Input X has masked entries, whose values would be used all the same: fill or remove them.")
     try:
         # the sum that scikit-learn looks for NaN with may overflow in both directions: inf − inf is not the user's NaN
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"), config_context(array_api_dispatch=False):
             return validate_data(estimator, X, **rules)
     except ValueError as error:
         texts = _text_columns(X) if "could not convert" in str(error) else []

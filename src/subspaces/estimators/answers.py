@@ -29,7 +29,6 @@ from subspaces.kernels.scaling import apply_scaling
 from subspaces.spectral.hierarchy import ClusterTree, cluster_tree
 from subspaces.spectral.splits import with_p_values, with_stability
 from subspaces.utils.choices import OutOfSample
-from subspaces.utils.namespace import like
 from subspaces.utils.ordering import Distinct, canonical_order, distinct_rows, inverse_of
 from subspaces.utils.process import one_thread, quiet
 from subspaces.utils.progress import shown
@@ -204,7 +203,7 @@ class Answers:
         equally probable.
         """
         points = self._validated_new(X)
-        return like(X, self._predictor.memberships(points, self.membership_, self.affinity_matrix_))
+        return self._predictor.memberships(points, self.membership_, self.affinity_matrix_)
 
     @property
     def outliers_(self) -> Array:

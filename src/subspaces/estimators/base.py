@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
+from html import escape
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -12,14 +13,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, estimator_html_repr
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.validation import Versioned, stored_by_content, validated
 from subspaces.estimators.answers import MADE_AGAIN
 from subspaces.estimators.docstrings import complete_docstring
-from subspaces.estimators.html_repr import BoxesMixin
 from subspaces.kernels import KERNELS, Kernel, is_precomputed
 from subspaces.utils.choices import (
     AssignLabels,
@@ -33,29 +33,14 @@ from subspaces.utils.choices import (
     Spectral,
     options,
 )
-from subspaces.utils.namespace import computing_at, like, place_of
 from subspaces.utils.process import keep_threads, warn_caller
 from subspaces.utils.progress import shown
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Data, Labels
 
-try:
-    from sklearn.callback import CallbackSupportMixin
-    from sklearn.callback import with_callbacks as with_callbacks
-except ImportError:  # scikit-learn 1.7 and 1.8: fits are the same, but nobody can watch them
-
-    def with_callbacks(fit: Any) -> Any:
-        """Leave a method as it is."""
-        return fit
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Announce the stages of a fit to nobody."""
-
-        def _init_callback_context(self, **_: Any) -> _Nobody:
-            return _Nobody()
-
-
 MAX_SEED = 2**31 - 1
+MANY = 20_000
+"""Samples up to which a notebook may compute the verdict and the tree that it shows of a fit."""
 POSITIVE = Interval(Real, 0, None, closed="neither")
 COUNT = Interval(Integral, 1, None, closed="left")
 
@@ -95,7 +80,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
 
 
 @dataclass(eq=False, repr=False)
-class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versioned, BaseEstimator):
+class SubspaceClusterer(ClusterMixin, Versioned, BaseEstimator):
     """Base of all estimators.
 
     Parameters are dataclass fields, so that a subclass lists only its own and its signature shows all; what they may be
@@ -117,10 +102,15 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
     Attributes
     ----------
     labels_ : array of shape (n,)
-    n_clusters_ : number of clusters found
-    n_features_in_ : number of features seen in :meth:`fit`
-    feature_names_in_ : their names, where X has string column names
-    timings_ : seconds of each stage
+        Cluster of each sample, numbered from 0; −1 for noise, in methods that find any.
+    n_clusters_ : int
+        Number of clusters found.
+    n_features_in_ : int
+        Number of features seen in :meth:`fit`.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features; only where all column names of X are strings.
+    timings_ : dict
+        Seconds of each stage of the fit.
     """
 
     n_clusters: int | None = 8
@@ -150,7 +140,6 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         """Keep NumPy scalars as Python numbers: arithmetic in float16, float32 or int8 overflows."""
         super().__setattr__(name, value.item() if isinstance(value, np.generic) else value)
 
-    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the rows of X.
@@ -165,16 +154,16 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         -------
         self
         """
-        with self._fitting(X):
+        with self._fitting():
             self._fit(self._validated(X))
         return self
 
     @contextmanager
-    def _fitting(self, X: Any = None) -> Iterator[None]:
+    def _fitting(self) -> Iterator[None]:
         """Forget an earlier fit; an error or Ctrl-C inside leaves an unfitted estimator, not half of one."""
         self._forget()
         try:
-            with keep_threads, shown(self.verbose, lines=True), computing_at(place_of(X)):
+            with keep_threads, shown(self.verbose, lines=True):
                 yield
         except BaseException:
             self._forget()
@@ -182,7 +171,7 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
 
     def fit_predict(self, X: Any, y: Any = None) -> Labels:
         """Cluster the rows of X and return their labels."""
-        return like(X, self.fit(X).labels_)
+        return self.fit(X).labels_
 
     def predict(self, X: Any) -> Labels:
         """Label new samples; training samples keep their labels (landmarks may have those of their own graph).
@@ -193,7 +182,8 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
             ``kernel="precomputed"``
         """
         points = self._validated_new(X)
-        return like(X, self._predictor.label(points))
+        labels: Labels = self._predictor.label(points)
+        return labels
 
     def _fit(self, X: Data) -> None:
         raise NotImplementedError
@@ -220,43 +210,20 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
             if name.endswith("_") or name in _STATE:
                 delattr(self, name)
 
+    def _html_repr(self) -> str:
+        """Return scikit-learn's picture for a notebook; of a fit the verdict before it and the tree after it."""
+        own: str = estimator_html_repr(self)
+        if not hasattr(self, "labels_"):
+            return own
+        told, tree = counted(self.n_clusters_, "group") + ".", ""
+        if len(self.labels_) <= MANY and hasattr(self, "_bare_tree"):
+            told = self.verdict_
+            if self.n_clusters_ > 2:
+                tree = f'<pre style="font-size:12px">{escape(str(self._bare_tree()))}</pre>'
+        return f"<p><b>{escape(told)}</b></p>{own}{tree}"
+
     def _warn_if_fewer(self, found: int, why: str) -> None:
         if self.n_clusters is not None and not isinstance(self.n_clusters, str) and found < self.n_clusters:
             warn_caller(
                 f"{counted(found, 'cluster')} found instead of n_clusters={self.n_clusters}: {why}.", ConvergenceWarning
             )
-
-
-class _Nobody:
-    def subcontext(self, **_: Any) -> _Nobody:
-        return self
-
-    def call_on_fit_task_begin(self, **_: Any) -> None:
-        pass
-
-    call_on_fit_task_end = call_on_fit_task_begin
-
-
-@contextmanager
-def announced(estimator: Any, max_stages: int | None = None) -> Iterator[Callable[[str], AbstractContextManager[None]]]:
-    """Gives what tells an estimator's callbacks of the stages of its fit, `max_stages` at most if that is known.
-
-    A stage may come in several parts, or not at all.
-    """
-    context = estimator._init_callback_context(max_subtasks=max_stages)
-    seen: list[str] = []
-
-    @contextmanager
-    def stage(name: str) -> Iterator[None]:
-        if name in seen:
-            yield
-            return
-        seen.append(name)
-        task = context.subcontext(task_name=name)
-        task.call_on_fit_task_begin(estimator=estimator)
-        yield
-        task.call_on_fit_task_end(estimator=estimator)
-
-    context.call_on_fit_task_begin(estimator=estimator)
-    yield stage
-    context.call_on_fit_task_end(estimator=estimator)

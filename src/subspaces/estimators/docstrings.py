@@ -66,10 +66,13 @@ def _alone(name: str, entry: str, default: Any) -> str:
     if default is not MISSING:
         shown = f'"{default}"' if isinstance(default, str) else default
         kind = re.sub(r",? ?default=.*", "", kind) + f", default={shown}"
-    return f"{name} : {kind.lstrip(', ')}{newline}{body}"
+    kind = kind.lstrip(", ")
+    return f"{name} : {kind}{newline}{body}" if kind else f"{name}{newline}{body}"
 
 
 def _of_property(member: Any) -> str | None:
-    """Return the first line of a property's docstring as an entry."""
-    doc = getattr(member, "__doc__", None) if isinstance(member, property) else None
-    return None if doc is None else f"x : {doc.strip().splitlines()[0]}"
+    """Return the type and the first line of a property's docstring as an entry."""
+    if not isinstance(member, property) or member.__doc__ is None:
+        return None
+    kind = str(member.fget.__annotations__["return"]).replace("Array", "array")
+    return f"x : {kind}\n    {member.__doc__.strip().splitlines()[0]}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -64,51 +63,25 @@ class Explanation:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><td>{row['point']}</td><td>{row['coefficient']:.4f}</td><td>{100 * row['share']:.1f} %</td>"
-            f"<td>{row['label']}</td></tr>"
-            for row in self.as_rows()
-        )
-        head = "<tr><th>point</th><th>coefficient</th><th>share</th><th>cluster</th></tr>"
-        return f"<p>{escape(self.headline)}</p><table>{head}{cells}</table>"
 
-
-def explained(i: int, n: int, coefficients: Sparse, labels: Labels, names: Labels | None = None) -> Explanation:
-    """Return the `n` samples that represent sample `i`, strongest first.
-
-    `i` is its row number in the data; `names` are those of the samples that were represented, None where all were.
-    """
-    place = _place_of(i, names, len(labels))
-    column = coefficients.tocsc()[:, [place]]
+def explained(i: int, n: int, coefficients: Sparse, labels: Labels) -> Explanation:
+    """Return the `n` samples that represent sample `i`, its row number in the data, strongest first."""
+    if not isinstance(i, int | np.integer) or not 0 <= i < len(labels):
+        raise ValueError(f"i must be the row number of a fitted point, from 0 to {len(labels) - 1}; got {i!r}.")
+    column = coefficients.tocsc()[:, [i]]
     rows, values = column.nonzero()[0], column.data[column.data != 0]
     order = np.argsort(-np.abs(values), kind="stable")
     rows, values = rows[order], values[order]
     magnitude = np.abs(values, dtype=np.float64)
     shares = magnitude / (magnitude.sum() or 1.0)
-    label = int(labels[place])
+    label = int(labels[i])
     return Explanation(
         point=int(i),
         label=label,
-        points=(rows if names is None else names[rows])[:n].astype(np.intp),
+        points=rows[:n].astype(np.intp),
         coefficients=values[:n],
         labels=labels[rows[:n]],
         shares=shares[:n],
         own_share=float(shares[labels[rows] == label].sum()),
         n_representers=len(rows),
     )
-
-
-def _place_of(i: int, names: Labels | None, n: int) -> int:
-    """Return the column of sample i."""
-    if names is None:
-        if not isinstance(i, int | np.integer) or not 0 <= i < n:
-            raise ValueError(f"i must be the row number of a fitted point, from 0 to {n - 1}; got {i!r}.")
-        return int(i)
-    found = np.flatnonzero(names == i)
-    if not len(found):
-        raise ValueError(
-            f"i={i} is not one of the {len(names)} landmarks: only those are represented by others, the rest is "
-            "classified. Take i from landmark_indices_."
-        )
-    return int(found[0])

@@ -12,18 +12,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine import stages
-from subspaces.engine.plan import STAGES, Context, Cut, Plan, Shape, require_dense_points, require_squares
+from subspaces.engine.plan import Context, Cut, Plan, Shape, require_dense_points, require_squares
 from subspaces.engine.predict import by_training_points
 from subspaces.engine.run import FitResult, run
 from subspaces.engine.validation import check_count
 from subspaces.estimators.answers import MADE_AGAIN, Answers
-from subspaces.estimators.base import SubspaceClusterer, announced
+from subspaces.estimators.base import SubspaceClusterer
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
 from subspaces.representation.coefficients import Coefficients, PermutedFactors
 from subspaces.utils.choices import AssignLabels, Bandwidth, GraphName, Init, OutOfSample
-from subspaces.utils.namespace import like
 from subspaces.utils.types import Array, Data, Sparse
 
 
@@ -92,18 +91,30 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     Attributes
     ----------
-    coefficients_ : sparse (n, n), C (eq. 3.9) truncated, with sign: column i represents sample i
-    affinity_matrix_ : sparse (n, n), the graph that was cut
-    embedding_ : array of shape (n, k), spectral embedding with unit rows
-    eigenvalues_ : of the normalised Laplacian, ascending; where there is an embedding
-    n_components_ : connected components of the graph before any repair
-    isolated_ : samples without any edge
-    kernel_ : the kernel with its bandwidth
-    penalty_ : λ used, or None
-    condition_ : condition number of the system solved, or None
-    residual_ : largest residual of the solution, or None
-    trace_ : objective and residuals of an iterative solver, or None
-    n_iter_ : its number of steps
+    coefficients_ : sparse array of shape (n, n)
+        C (eq. 3.9) truncated, with sign: column i represents sample i.
+    affinity_matrix_ : sparse array of shape (n, n)
+        The graph that was cut.
+    embedding_ : array of shape (n, k)
+        Spectral embedding with unit rows.
+    eigenvalues_ : array
+        Eigenvalues of the normalised Laplacian, ascending; only where there was an embedding.
+    n_components_ : int
+        Connected components of the graph before any repair.
+    isolated_ : array of int
+        Samples without any edge.
+    kernel_ : Kernel
+        The kernel with its bandwidth as a number.
+    penalty_ : float or None
+        λ as used; None where the method has none.
+    condition_ : float or None
+        Condition number of the system that was solved.
+    residual_ : float or None
+        Largest relative residual of its solution.
+    trace_ : Trace or None
+        Objective and residuals of an iterative solver, step by step.
+    n_iter_ : int
+        Steps of an iterative solver.
     """
 
     assign_labels: AssignLabels = "kmeans"
@@ -132,9 +143,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         return sparse.csr_array(points) if sparse.issparse(train) else points.toarray()
 
     def _fit(self, X: Data) -> None:
-        plan = self._plan(X)
-        with announced(self, len(STAGES)) as listen:
-            self._keep(run(plan, X, listen=listen), X)
+        self._keep(run(self._plan(X), X), X)
 
     def plan(self, X: Data) -> Plan:
         """Return the plan of a fit to X: everything checked and decided, nothing computed.
@@ -263,7 +272,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Cluster the rows of X and return their spectral embedding."""
-        return like(X, self.fit(X).embedding_)
+        return self.fit(X).embedding_
 
     def transform(self, X: Any) -> Array:
         """Return coordinates in the spectral embedding: a training sample's own, a new sample's from its neighbours.
@@ -272,7 +281,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         truncated coefficients, scaled to unit length like all rows of the embedding.
         """
         points = self._validated_new(X)
-        return like(X, self._predictor.embed(points, self._embedded()))  # which changes no attribute
+        return self._predictor.embed(points, self._embedded())  # which changes no attribute
 
     def _explains(self) -> bool:
         """Return whether there are coefficients to show, or will be as far as one can say before a fit."""

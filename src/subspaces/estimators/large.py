@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine.landmark_run import Outcome, check_landmarks, run_landmarks
 from subspaces.engine.validation import check_count
-from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer, announced
+from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
 from subspaces.kernels import KERNELS, DistanceKernel, DotKernel, Kernel, KernelLike, as_kernel
 from subspaces.landmarks import bipartite, kernel_graph
 from subspaces.landmarks.points import Points
@@ -96,8 +96,7 @@ class ByLandmarks:
             return replace(model, labels=points.as_given(model.labels))
 
         units = kernel is not None and kernel.sees_units
-        with announced(self) as listen:
-            found = run_landmarks(X, solve, n_clusters=k, scaling=self.scaling, units=units, listen=listen)
+        found = run_landmarks(X, solve, n_clusters=k, scaling=self.scaling, units=units)
         self._keep(found)
         if found.model is not None:  # else it was warned already
             self._warn_if_fewer(found.n_clusters, "too few points differ, or too few landmarks stand for them")
@@ -116,8 +115,10 @@ class ByKernelGraph(ByLandmarks):
 
     Attributes
     ----------
-    landmarks_ : array of shape (p, m), as scaled
-    kernel_ : the kernel with its bandwidth
+    landmarks_ : array of shape (p, m)
+        The landmarks, as scaled.
+    kernel_ : Kernel
+        The kernel with its bandwidth as a number.
     """
 
     kernel: KernelLike = "rbf"
@@ -138,8 +139,10 @@ class KASP(ByKernelGraph, SubspaceClusterer):
 
     Attributes
     ----------
-    landmarks_ : array of shape (at most p, m), the centroids, as scaled
-    landmark_labels_ : their labels
+    landmarks_ : array of shape (at most p, m)
+        The centroids, as scaled.
+    landmark_labels_ : array of shape (at most p,)
+        Cluster of each centroid.
 
     Examples
     --------
@@ -165,8 +168,10 @@ class NystromSC(ByKernelGraph, SubspaceClusterer):
 
     Attributes
     ----------
-    eigenvalues_ : of the approximated normalised affinity, largest (about 1) first
-    cluster_centers_ : centres of the embedded samples
+    eigenvalues_ : array of shape (n_clusters,)
+        Eigenvalues of the approximated normalised affinity, the largest (about 1) first.
+    cluster_centers_ : array of shape (n_clusters, k)
+        Centres of the clusters among the embedded samples.
 
     Examples
     --------
@@ -200,11 +205,14 @@ class SEC(ByLandmarks, SubspaceClusterer):
 
     Attributes
     ----------
-    landmark_indices_ : array of shape (p,), row numbers of the landmarks
-    penalty_ : γ
-    embedding_map_ : the map and the landmarks' embedding
-        A ``LinearEmbedding``.
-    cluster_centers_ : centres of the clusters among the mapped landmarks
+    landmark_indices_ : array of shape (p,)
+        Row numbers of the landmarks.
+    penalty_ : float
+        γ as used.
+    embedding_map_ : LinearEmbedding
+        The linear map, with the embedding of the landmarks.
+    cluster_centers_ : array of shape (n_clusters, k)
+        Centres of the clusters among the mapped landmarks.
 
     Notes
     -----
@@ -242,6 +250,7 @@ class AKK(ByKernelGraph, SubspaceClusterer):
         p, random samples that span the centres. With all samples this is kernel k-means.
     kernel : {"rbf", "exponential", "inverse_square", "inverse_distance", "linear", "cosine", "quadratic", "cubic", \
 "polynomial"}, callable or Kernel
+        Scalar product of the space in which the centres lie.
     n_init : int, default=10
         Starts by k-means++ on 10,000 samples; the best goes on with all samples.
     max_iter : int, default=50
@@ -249,8 +258,10 @@ class AKK(ByKernelGraph, SubspaceClusterer):
 
     Attributes
     ----------
-    centres_ : weights of the landmarks in the centres
-    n_iter_ : passes over all samples
+    centres_ : KernelCentres
+        Weights of the landmarks in the centres.
+    n_iter_ : int
+        Passes over all samples.
 
     Examples
     --------
@@ -284,9 +295,12 @@ class Bipartite(ByLandmarks):
 
     Attributes
     ----------
-    landmarks_ : array of shape (at most p, m), as scaled
-    bandwidth_ : σ
-    cluster_centers_ : centres of the embedded samples
+    landmarks_ : array of shape (at most p, m)
+        The landmarks, as scaled.
+    bandwidth_ : float
+        σ as used.
+    cluster_centers_ : array of shape (n_clusters, k)
+        Centres of the clusters among the embedded samples.
     """
 
     n_neighbors: int = 5

@@ -6,18 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils._param_validation import HasMethods, Interval
 
 from subspaces.engine.landmark_run import Outcome, check_landmarks, run_landmarks
 from subspaces.engine.validation import check_count
-from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer, announced
-from subspaces.estimators.explain import Explanation, explained
+from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
 from subspaces.estimators.graph import WithKernel
 from subspaces.estimators.ktrr import KTRR, LSR1
 from subspaces.estimators.large import keep_outcome
@@ -27,7 +24,6 @@ from subspaces.kernels import as_kernel
 from subspaces.landmarks.collaborative import CollaborativeClassifier
 from subspaces.landmarks.points import Points
 from subspaces.landmarks.sample_cluster_classify import SampledModel, asked, sample_cluster_classify
-from subspaces.landmarks.samplers import SAMPLERS, Sampler
 from subspaces.utils.choices import AssignLabels, GraphName, Scaling
 from subspaces.utils.progress import Listener
 from subspaces.utils.types import Array
@@ -42,33 +38,25 @@ class Sampled(SubspaceClusterer):
     Parameters
     ----------
     n_landmarks : int, default=1000
-        δ, samples that are clustered. With as many as there are samples the labels are the clusterer's own.
-    sampler : {"uniform", "kmeans++"} or callable, default="uniform"
-        Rule that chooses landmarks (:mod:`subspaces.landmarks.samplers`); a callable takes X, `n_landmarks` and a
-        :class:`numpy.random.Generator` and returns row numbers.
-    n_draws : int, default=1
-        Subsets drawn. With several, each is clustered and classified, the names of the clusters are matched to those
-        of the draw that agrees most with the others, and the classifiers vote with their probabilities.
+        δ, samples drawn uniformly and clustered. With as many as there are the labels are the clusterer's own.
 
     Attributes
     ----------
-    landmark_indices_ : array of shape (δ,), row numbers of the landmarks (of the reference draw)
-    clusterer_ : the clusterer fitted on them
-    classifier_ : labels new samples
-    n_iter_ : steps of the solver, where the clusterer has one
-    agreement_ : mean adjusted Rand index between draws, only with several
-        Near 0 the result depends on chance: a vote has nothing to agree on and other parameters are needed.
+    landmark_indices_ : array of shape (δ,)
+        Row numbers of the landmarks.
+    clusterer_ : estimator
+        The clusterer, fitted on the landmarks.
+    classifier_ : estimator
+        The classifier, trained on their labels; it labels new samples.
+    n_iter_ : int
+        Steps of the clusterer's solver, where it has one.
     """
 
     n_landmarks: int = 1000
-    sampler: str | Sampler = "uniform"
-    n_draws: int = 1
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [COUNT],
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
-        "sampler": [StrOptions(set(SAMPLERS)), callable],
-        "n_draws": [COUNT],
     }
     _block_bytes: ClassVar[int] = 4 * 2**20  # stays in cache from scaling to label
     _method: ClassVar[type[SubspaceClusterer]]
@@ -87,7 +75,7 @@ class Sampled(SubspaceClusterer):
 
     def _fit(self, X: Array) -> None:
         solve = self._solve(len(X))
-        with announced(self) as listen, config_context(skip_parameter_validation=False):  # the parts' are not checked
+        with config_context(skip_parameter_validation=False):  # the parts' are not checked
             found = run_landmarks(
                 X,
                 solve,
@@ -95,7 +83,6 @@ class Sampled(SubspaceClusterer):
                 scaling=self.scaling,
                 units=self._sees_units(),
                 block_bytes=self._block_bytes,
-                listen=listen,
             )
         self._keep(found)
 
@@ -109,10 +96,8 @@ class Sampled(SubspaceClusterer):
             clusterer=clusterer,
             classifier=self._new_classifier(),
             n_landmarks=self.n_landmarks,
-            sampler=self.sampler,
-            n_draws=self.n_draws,
             seed=seed,
-            first_seed=int(self.random_state) if isinstance(self.random_state, Integral) else seed,
+            own_seed=int(self.random_state) if isinstance(self.random_state, Integral) else seed,
         )
 
     def _sees_units(self) -> bool:
@@ -122,36 +107,8 @@ class Sampled(SubspaceClusterer):
     def _keep(self, found: Outcome) -> None:
         """Set fitted attributes from an outcome."""
         keep_outcome(self, found, ("landmark_indices", "clusterer", "classifier"))
-        if found.model is None:
-            return
-        if found.model.agreement is not None:
-            self.agreement_ = found.model.agreement
-        if hasattr(self.clusterer_, "n_iter_"):
+        if found.model is not None and hasattr(self.clusterer_, "n_iter_"):
             self.n_iter_ = self.clusterer_.n_iter_
-
-    def _represents(self) -> bool:
-        """Return whether landmarks are represented by others."""
-        if hasattr(self, "clusterer_"):
-            return hasattr(self.clusterer_, "coefficients_")
-        return bool(getattr(self._new_clusterer(), "_represents", False))
-
-    @available_if(lambda self: self._represents())
-    def explain(self, i: int, n: int = 10) -> Explanation:
-        """List the landmarks that represent landmark `i` with their coefficients, strongest first.
-
-        Parameters
-        ----------
-        i : row number of a landmark in the data that was fitted, one of ``landmark_indices_``
-        n : how many to list at most
-
-        Returns
-        -------
-        Explanation
-            A column of ``clusterer_.coefficients_``, with the row numbers of all samples.
-        """
-        check_is_fitted(self, "landmark_indices_")
-        rows = self.landmark_indices_
-        return explained(i, n, self.clusterer_.coefficients_, self.labels_[rows], names=rows)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -240,7 +197,7 @@ class EKTRR(ByClassifier, WithKernel, Sampled):
     δ samples are drawn uniformly and clustered by :class:`~subspaces.KTRR`; a network with one hidden layer of 10 units
     (or another `classifier`) learns their labels and classifies all other samples.
 
-    Algorithm 2 has ``sampler="uniform"``, ``n_draws=1`` and ``classifier=None``.
+    Algorithm 2 has ``classifier=None``.
 
     Parameters
     ----------
@@ -252,7 +209,7 @@ class EKTRR(ByClassifier, WithKernel, Sampled):
         λ divided by the mean diagonal of the kernel matrix.
     affine : bool, default=False
         Subspaces need not contain the origin.
-    n_nonzero : int, "dimension" or None, default=5
+    n_nonzero : int or None, default=5
         η, coefficients kept per landmark, as in :class:`~subspaces.KTRR`; None keeps all.
     graph, assign_labels, n_init
         Of the clustering of the landmarks, as in :class:`~subspaces.KTRR`.
@@ -270,7 +227,7 @@ class EKTRR(ByClassifier, WithKernel, Sampled):
 
     reg: float = 1.0
     affine: bool = False
-    n_nonzero: int | Literal["dimension"] | None = 5
+    n_nonzero: int | None = 5
     graph: GraphName = "symmetric"
     assign_labels: AssignLabels = "kmeans"
     n_init: int = 20

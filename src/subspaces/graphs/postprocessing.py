@@ -200,12 +200,11 @@ def dscnet_affinity(
     *,
     share: float = 0.04,
     power: float = 8.0,
-    unit_diagonal: bool = True,
 ) -> Array:
     """Return DSC-Net's graph: cut C, take its leading low-rank part, raise the angles to a power.
 
     1. `keep_column_mass`, going on until the kept sum exceeds `share`;
-    2. S = (C + Cᵀ)/2, its diagonal set to one with `unit_diagonal`;
+    2. S = (C + Cᵀ)/2, its diagonal set to one;
     3. S ≈ UΣVᵀ of rank r = subspace_dim · n_clusters + 1 (at most n − 1);
     4. M = UΣ^½ with unit rows;
     5. W = max(MMᵀ, 0)^power, entry by entry (the final division by the maximum divides by one).
@@ -218,9 +217,6 @@ def dscnet_affinity(
         K, and the dimension d given to each cluster.
     share, power : float
         ρ and α. Published (d, ρ, α): COIL 12, 0.04, 8; ORL 3, 0.2, 1; Extended Yale B 10, 0.1 to 0.4, 3.5.
-    unit_diagonal : bool
-        The authors do so for COIL20 only. Without it a C with zero diagonal has as much negative as positive
-        spectrum, and step 3 takes both alike.
 
     Returns
     -------
@@ -241,7 +237,7 @@ def dscnet_affinity(
     --------
     >>> import numpy as np
     >>> C = np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3))
-    >>> dscnet_affinity(C, n_clusters=2, subspace_dim=1, share=1.0, unit_diagonal=True)[0].round(2)
+    >>> dscnet_affinity(C, n_clusters=2, subspace_dim=1, share=1.0)[0].round(2)
     array([1., 1., 1., 0., 0., 0.])
     """
     _check_power(power)
@@ -250,8 +246,7 @@ def dscnet_affinity(
             raise ValueError(f"{name} must be at least 1, got {value}.")
     cut = keep_column_mass(C, share, until_exceeded=True)
     symmetric = (cut + cut.T) * cut.dtype.type(0.5)
-    if unit_diagonal:
-        symmetric.setdiag(1)
+    symmetric.setdiag(1)  # with zeros there the spectrum would be as much negative as positive
     rank = max(1, min(subspace_dim * n_clusters + 1, cut.shape[0] - 1))
     values, vectors = _leading_eigenpairs(symmetric, rank)
     return _angle_affinity(vectors, np.abs(values), power, cut.dtype, signed=True)

@@ -9,10 +9,10 @@ of that symmetric matrix each column keeps its η largest entries.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from scipy import sparse
@@ -22,13 +22,13 @@ from subspaces.graphs.postprocessing import dscnet_affinity, keep_column_mass, r
 from subspaces.representation.coefficients import Coefficients, Draft, Factors
 from subspaces.utils import memory
 from subspaces.utils.blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces.utils.ordering import largest_of_few, largest_per_row, tie_width, top_columns, top_places
+from subspaces.utils.choices import Ranking
+from subspaces.utils.ordering import largest_of_few, largest_per_row, top_columns, top_places
 from subspaces.utils.types import Array, Sparse
 
-RANKINGS = ("magnitude", "value")
+RANKINGS = get_args(Ranking)
 
 _SPARE = 4  # entries of a column taken from a draft beyond those asked for: single precision may swap near equals
-_SEARCH_BYTES = 2**27  # of a block that is searched on another device: a GPU wants large ones
 
 Entries = tuple[Array, Array, Array]
 """Entries of some columns: their number in each column, row indices and values."""
@@ -201,8 +201,6 @@ def truncate(coefficients: Coefficients, n_nonzero: int | None, *, by: str = "ma
     n_nonzero = n if n_nonzero is None else min(n_nonzero, n - 1)
     if whole is not None and by == "magnitude":
         return largest_per_column(whole, n_nonzero)
-    if coefficients.largest is not None and by == "magnitude" and n_nonzero + _SPARE < n:
-        return _peaks_and_largest(coefficients, n_nonzero, by_search=True)[1]
 
     def one_block(start: int, stop: int) -> Entries:
         columns = coefficients.columns(start, stop)
@@ -235,8 +233,6 @@ def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, kee
         return Truncated(largest_per_column(symmetrised(whole), n_nonzero), C)
     if coefficients.draft is not None and n_nonzero + _SPARE < n:
         return _symmetric_by_draft(coefficients, coefficients.draft, n_nonzero, keep)
-    if coefficients.largest is not None and n_nonzero + _SPARE < n:
-        return _symmetric_by_search(coefficients, n_nonzero, keep)
     peaks, C = _peaks_and_largest(coefficients, n_nonzero) if keep else (None, None)
     if peaks is None or coefficients.draft is not None:
         peaks = column_peaks(coefficients)
@@ -248,17 +244,14 @@ def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, kee
     return Truncated(_from_blocks(map_blocks(one_block, coefficients.blocks()), n), C)
 
 
-def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int, by_search: bool = False) -> tuple[Array, Sparse]:
+def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int) -> tuple[Array, Sparse]:
     """Return what :func:`column_peaks` does, and the `n_nonzero` largest entries of each column of C."""
     n, of_core = coefficients.n_samples, coefficients.of_core
     read = coefficients.core or coefficients.columns
 
     def one_block(start: int, stop: int) -> tuple[Array, Entries]:
-        if by_search:
-            counts, places, values = _searched(coefficients, start, stop, n_nonzero)
-        else:
-            block = read(start, stop)
-            counts, places, values = largest_per_row(block, np.abs(block), n_nonzero)
+        block = read(start, stop)
+        counts, places, values = largest_per_row(block, np.abs(block), n_nonzero)
         owner = np.repeat(np.arange(start, stop), counts)
         peaks = np.zeros(stop - start, dtype=coefficients.dtype)
         np.maximum.at(peaks, owner - start, np.abs(values))
@@ -266,11 +259,7 @@ def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int, by_search: bo
             values = of_core(values, owner)
         return peaks, (counts, places, values)
 
-    if by_search:  # one block after the other: the device has threads of its own
-        parts = [one_block(*block) for block in _search_blocks(coefficients)]
-    else:
-        parts = map_blocks(one_block, coefficients.blocks())
-    peaks, entries = zip(*parts, strict=True)
+    peaks, entries = zip(*map_blocks(one_block, coefficients.blocks()), strict=True)
     return np.concatenate(peaks), _from_blocks(entries, n)
 
 
@@ -297,40 +286,6 @@ def _symmetric_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int
 
     blocks = coefficients.blocks(weights.itemsize)
     return Truncated(_from_blocks(map_blocks(one_block, blocks), n), C if keep else None)
-
-
-def _symmetric_by_search(coefficients: Coefficients, n_nonzero: int, keep: bool) -> Truncated:
-    """Apply the symmetric rule where another device finds the largest entries and only these are fetched."""
-    n = coefficients.n_samples
-    peaks, C = _peaks_and_largest(coefficients, n_nonzero if keep else 1, by_search=True)
-    divisors = np.where(peaks > 0, peaks, 1)
-    with np.errstate(over="ignore"):
-        weights = 1 / divisors
-    if not np.isfinite(weights).all():  # the plain way divides instead
-        return truncate_symmetric(replace(coefficients, largest=None), n_nonzero, keep=keep)
-    parts = [_searched(coefficients, *block, n_nonzero, weights) for block in _search_blocks(coefficients)]
-    return Truncated(_from_blocks(parts, n), C if keep else None)
-
-
-def _searched(coefficients: Coefficients, start: int, stop: int, k: int, weights: Array | None = None) -> Entries:
-    """Find the k largest of rows of the core, each entry times both weights; read rows with many ties as a whole."""
-    assert coefficients.largest is not None
-    assert coefficients.core is not None
-    columns, values = coefficients.largest(start, stop, k + _SPARE, weights)
-    ordered = np.sort(np.abs(values), axis=1)
-    least, kth, best = ordered[:, :1], ordered[:, _SPARE : _SPARE + 1], ordered[:, -1:]
-    for i in np.flatnonzero((least > 0) & (kth - least <= 2 * tie_width(kth, best))).tolist():
-        row = coefficients.core(start + i, start + i + 1)
-        if weights is not None:
-            row = np.abs(row) * (weights[start + i] + weights)
-        _, chosen, found = largest_per_row(row, np.abs(row), k)
-        values[i] = 0  # is not an entry
-        columns[i, : len(chosen)], values[i, : len(chosen)] = chosen, found
-    return largest_of_few(columns, values, k)
-
-
-def _search_blocks(coefficients: Coefficients) -> list[tuple[int, int]]:
-    return row_blocks(coefficients.n_samples, coefficients.n_samples * coefficients.dtype.itemsize, _SEARCH_BYTES)
 
 
 def _from_blocks(parts: Sequence[Entries], n: int) -> Sparse:

@@ -12,7 +12,7 @@ infinite on the diagonal as printed, so no Gram matrix of them exists. The print
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import comb, factorial
@@ -28,7 +28,6 @@ from sklearn.utils.extmath import safe_sparse_dot
 from subspaces.kernels.base import Kernel
 from subspaces.utils.blocks import map_blocks, mirror_lower, row_blocks
 from subspaces.utils.distances import origin_of, squared_norms_of, to_squared_distances, warn_if_blind
-from subspaces.utils.namespace import Place
 from subspaces.utils.packed import Packed, packed
 from subspaces.utils.types import Array, Data
 
@@ -389,42 +388,3 @@ class InverseDistance(DistanceKernel):
         block *= 1 / self.sigma
         block += 1
         np.reciprocal(block, out=block)
-
-
-# ------------------------------------------------------------------ other array libraries
-
-
-_PROFILES: dict[type[Kernel], Callable[[Any, Any, Any], Any]] = {
-    RBF: lambda xp, d2, kernel: xp.exp(d2 * (-1 / kernel.sigma**2)),
-    Exponential: lambda xp, d2, kernel: xp.exp(xp.sqrt(d2) * (-1 / kernel.sigma)),
-    InverseSquare: lambda xp, d2, kernel: 1 / (1 + d2 * (1 / kernel.sigma**2)),
-    InverseDistance: lambda xp, d2, kernel: 1 / (1 + xp.sqrt(d2) * (1 / kernel.sigma)),
-    Linear: lambda xp, products, kernel: products,
-    Cosine: lambda xp, products, kernel: products,
-    Quadratic: lambda xp, products, kernel: products**2,
-    Cubic: lambda xp, products, kernel: products**3,
-    Polynomial: lambda xp, products, kernel: (products * kernel.gamma + kernel.coef0) ** kernel.degree,
-    Sigmoid: lambda xp, products, kernel: xp.tanh(products * kernel.gamma + kernel.coef0),
-}
-
-
-def gram_at(kernel: Kernel, X: Array, place: Place) -> Any:
-    """Return the kernel matrix of the rows of X, computed by another array library; nothing is done in place.
-
-    A kernel that only knows NumPy (a user's own, a correntropy, a given matrix) is computed by NumPy and sent.
-    """
-    profile, xp = _PROFILES.get(type(kernel)), place.xp
-    if profile is None:
-        return place.send(kernel.gram(X))
-    assert isinstance(kernel, _ProfileKernel)
-    points, origin = kernel.points(X), kernel._origin(X)
-    points = place.send(points if origin is None else points - origin)
-    K = points @ points.T
-    if kernel.of_distances:
-        norms, places = xp.linalg.diagonal(K), xp.arange(K.shape[0], device=K.device)
-        K = xp.clip(norms[:, None] + norms[None, :] - 2 * K, min=0)
-        K = xp.where(places[:, None] == places[None, :], xp.zeros_like(K), K)
-    K = profile(xp, K, kernel)
-    if not bool(xp.all(xp.isfinite(K))):
-        return place.send(kernel.gram(X))  # which says what is wrong
-    return (K + K.T) / 2  # a product need not be symmetric to the last digit

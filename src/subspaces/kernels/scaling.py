@@ -8,16 +8,17 @@ float32 KTRR labelled 93 differently on another one.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
+from subspaces.utils import choices
 from subspaces.utils.components import leading_directions
 from subspaces.utils.types import Array, Data
 
-SCALINGS = ("unit", "max", "minmax", "standard", "log")
+SCALINGS = get_args(choices.Scaling)
 
 _FAR = 40  # powers of two from 1 beyond which magnitudes are brought back: the cubic kernel takes their sixth power
 

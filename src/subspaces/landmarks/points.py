@@ -44,10 +44,6 @@ class Points:
         """Return some rows, scaled."""
         return np.asarray(apply_scaling(self.X[rows], self.scaling))
 
-    def whole(self) -> Array:
-        """Return all rows in the order given, or what looks like them to a sampler."""
-        return np.asarray(apply_scaling(self.X, self.scaling))
-
     def in_order(self) -> Array:
         """Return all rows in canonical order."""
         return np.asarray(apply_scaling(rows_of(self.X, self.order), self.scaling))

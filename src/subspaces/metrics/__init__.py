@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from subspaces.metrics.tables import Table, import_pandas
+from subspaces.metrics.tables import Table
 from subspaces.utils import memory
 from subspaces.utils.types import Array, Labels
 
@@ -306,25 +306,10 @@ class ScoreTable:
 
     rows: dict[str, dict[str, float]]
 
-    def to_markdown(self) -> str:
-        """Return the table as Markdown, in percent."""
-        return self._table().to_markdown()
-
-    def to_latex(self) -> str:
-        """Return the table as LaTeX with the package booktabs, in percent."""
-        return self._table().to_latex()
-
-    def to_pandas(self) -> Any:
-        """Return the table as a DataFrame, as fractions: rows are labellings, columns scores."""
-        return import_pandas().DataFrame.from_dict(self.rows, orient="index")
-
     def __str__(self) -> str:
-        return str(self._table())
-
-    def _table(self) -> Table:
         # "z" prints a tiny negative ARI as 0.0, not -0.0
         rows = [[name, *(f"{100 * s:z.1f}" for s in scores.values())] for name, scores in self.rows.items()]
-        return Table(["%", *self.rows[CONSTANT]], rows)
+        return str(Table(["%", *self.rows[CONSTANT]], rows))
 
 
 def score_table(labels_true: ArrayLike, labels_pred: ArrayLike | Mapping[str, ArrayLike]) -> ScoreTable:

@@ -108,10 +108,6 @@ class Coefficients:
     """Cells of the samples, if the solver searches in them: new samples are looked for there too."""
     of_core: Callable[[Array, Array], Array] | None = None
     """Entries of C from entries of the core and their column numbers."""
-    largest: Callable[[int, int, int, Array | None], tuple[Array, Array]] | None = None
-    """``largest(start, stop, k, weights)``: columns (ascending) and values of the k entries of largest magnitude in
-    rows of the core, each entry weighted by the sum of the weights of its row and column; set if this is cheaper than
-    reading the rows."""
     enlarge: int = 1
     """Factor on the usual block size; above 1 if a block is a matrix product, which is slow for a dozen rows."""
 

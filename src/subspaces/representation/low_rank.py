@@ -22,7 +22,7 @@ _INDEFINITE = 1e-4  # of the largest eigenvalue: more than rounding in float32, 
 
 
 def lrr(
-    X: Array, *, reg: float, error: Literal["l1", "l21", "fro"] = "l21", tol: float = 1e-3, max_iter: int = 1000
+    X: Array, *, reg: float, error: Literal["l1", "l21"] = "l21", tol: float = 1e-3, max_iter: int = 1000
 ) -> Coefficients:
     r"""Low-rank representation (LRR1, LRR2).
 
@@ -37,9 +37,9 @@ def lrr(
     reg : float
         Weight :math:`\lambda` of the errors. ``numpy.inf`` is the model without errors, whose solution is the shape
         interaction matrix :math:`Z = V V^T`.
-    error : {"l1", "l21", "fro"}
-        Norm of the errors: single entries (:math:`\sum |e_{ki}|`, LRR1), whole samples
-        (:math:`\sum_i \|e_i\|_2`, LRR2), or everything a little (:math:`\frac12 \|E\|_F^2`, closed form).
+    error : {"l1", "l21"}
+        Norm of the errors: single entries (:math:`\sum |e_{ki}|`, LRR1) or whole samples
+        (:math:`\sum_i \|e_i\|_2`, LRR2).
     tol : float
         Both relative residuals, primal and dual, have to fall to `tol`. On faces the objective was then within
         1e-5 (l21) and 4e-4 (l1) of its minimum at the default, and within 5e-3 (l1) at the 0.05 of the estimator.
@@ -73,14 +73,14 @@ def lrr(
            [0. , 0. , 0.5, 0.5]])
     """
     reg = nuclear.check_arguments(reg, tol, max_iter)
-    if error not in ("l1", "l21", "fro"):
-        raise ValueError(f"error must be 'l1', 'l21' or 'fro', got {error!r}")
+    if error not in ("l1", "l21"):
+        raise ValueError(f"error must be 'l1' or 'l21', got {error!r}")
     X, scale = nuclear.scaled_copy(X)
     if X.ndim != 2:
         raise ValueError(f"X must have one row per point, got {X.ndim} dimension(s)")
-    reg *= scale**2 if error == "fro" else scale
+    reg *= scale
     V, singular_values, U = nuclear.thin_svd(X)
-    if np.isinf(reg) or error == "fro" or not len(singular_values):
+    if np.isinf(reg) or not len(singular_values):
         return from_factors(squared_error_coefficients(V, singular_values**2, reg), Trace(converged=True, n_iter=0))
     if error == "l21":
         low, trace = solve_l21(V, singular_values**2, reg, tol, max_iter)

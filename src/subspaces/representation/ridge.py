@@ -33,8 +33,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from subspaces.representation.coefficients import Blocks, Coefficients, Draft, from_core
-from subspaces.utils.decompositions import cholesky_at, eigh, lanczos, smallest_eigenvalue
-from subspaces.utils.namespace import Place
+from subspaces.utils.decompositions import eigh, lanczos, smallest_eigenvalue
 from subspaces.utils.packed import Packed, packed_copy, packed_in_place
 from subspaces.utils.types import Array, Data
 
@@ -382,71 +381,3 @@ def _warn_if_ill_conditioned(factor_diagonal: Array) -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-# ------------------------------------------------------------------ other array libraries
-
-
-def ridge_at(K: Any, *, place: Place, reg: float = 1.0, affine: bool = False) -> Coefficients:
-    """Compute the coefficients of :func:`ridge` with another array library, where U and the largest entries stay.
-
-    Kernels that are not positive definite, or of extreme size, take the way of NumPy.
-    """
-    xp, n = place.xp, K.shape[0]
-    diagonal = place.fetch(xp.linalg.diagonal(K))
-    if _exponent_of(diagonal, reg):
-        return ridge(place.fetch(K), reg=reg, affine=affine)
-    if affine:
-        means = xp.mean(K, axis=1)
-        offset = means - xp.mean(means) / 2
-        A = K - (offset[:, None] + offset[None, :])
-        spread = np.maximum(place.fetch(xp.linalg.diagonal(A)), 0)
-        lam = above_rounding(penalty(spread, reg), float(diagonal.mean(dtype=np.float64)), diagonal.dtype)
-    else:
-        A, lam = K, penalty(diagonal, reg)
-    A = A + lam * xp.eye(n, dtype=K.dtype, device=place.device)
-    factor = cholesky_at(A, xp)
-    U = None
-    if factor is not None and hasattr(xp, "cholesky_inverse"):  # PyTorch
-        U = xp.cholesky_inverse(factor)
-    elif factor is not None:
-        half = xp.linalg.inv(factor)
-        U = half.T @ half
-    if U is None or not bool(xp.all(xp.isfinite(xp.linalg.diagonal(U)))):
-        return ridge(place.fetch(K), reg=reg, affine=affine)  # raises λ, or says what is wrong
-    U = (U + U.T) / 2
-    _warn_if_ill_conditioned(place.fetch(xp.linalg.diagonal(factor)))
-    condition = float(xp.max(xp.sum(xp.abs(A), axis=1)) * xp.max(xp.sum(xp.abs(U), axis=1)))
-    probe = _probe(n, diagonal.dtype)
-    residual = _error(place.fetch(U @ (A @ place.send(probe))), probe)
-    if affine:  # V, as in affine_inverse; rounding on its diagonal is handled below
-        sums = place.fetch(xp.sum(U, axis=1)).astype(np.float64)
-        root = place.send((sums / np.sqrt(sums.sum())).astype(diagonal.dtype))
-        U = U - root[:, None] * root[None, :]
-    diagonal = place.fetch(xp.linalg.diagonal(U))
-    scale: Array = -1 / np.maximum(diagonal, np.finfo(diagonal.dtype).eps * np.abs(diagonal).max())
-    core, largest = _hollow_at(U, place)
-    return from_core(core, scale, largest=largest, penalty=lam, condition=condition, residual=residual)
-
-
-def _hollow_at(U: Any, place: Place) -> tuple[Blocks, Callable[..., tuple[Array, Array]]]:
-    """Return functions that fetch rows of U with a zero diagonal, and their largest entries."""
-    xp = place.xp
-    places = xp.arange(U.shape[0], device=place.device)
-    M = xp.where(places[:, None] == places[None, :], xp.zeros_like(U), U)
-
-    def core(start: int, stop: int) -> Array:
-        return place.fetch(M[start:stop, :])
-
-    def largest(start: int, stop: int, k: int, weights: Array | None) -> tuple[Array, Array]:
-        block = M[start:stop, :]
-        if weights is not None:
-            there = place.send(weights)
-            block = xp.abs(block) * (there[start:stop, None] + there[None, :])
-        keys = xp.abs(block)
-        # the standard only sorts, PyTorch can do with less
-        found = xp.topk(keys, k)[1] if hasattr(xp, "topk") else xp.argsort(keys, axis=1, descending=True)[:, :k]
-        columns = xp.sort(found, axis=1)
-        return place.fetch(columns), place.fetch(xp.take_along_axis(block, columns, axis=1))
-
-    return core, largest

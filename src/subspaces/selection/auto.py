@@ -13,11 +13,10 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.confidence import Agreement
-from subspaces.engine.plan import STAGES
 from subspaces.engine.run import run
 from subspaces.engine.validation import all_equal
 from subspaces.estimators.answers import MADE_AGAIN, doubtful
-from subspaces.estimators.base import CONSTRAINTS, announced, with_callbacks
+from subspaces.estimators.base import CONSTRAINTS
 from subspaces.estimators.graph import GraphClusterer
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
@@ -45,7 +44,6 @@ from subspaces.selection.hints import (
 from subspaces.selection.result import Selection, verdict
 from subspaces.selection.search import choose
 from subspaces.utils.choices import Bandwidth, Effort, Init, Scaling, options
-from subspaces.utils.namespace import like
 from subspaces.utils.optional import from_app
 from subspaces.utils.ordering import hash_rows
 from subspaces.utils.process import quiet
@@ -100,18 +98,20 @@ class SubspaceClustering(GraphClusterer):
 
     Attributes
     ----------
-    labels_ : array of shape (n,)
-    known_ : array of shape (n,), whether the label was given in y
-    class_names_ : names of the clusters that y names, by their numbers in ``labels_``
-    answers_ : what :meth:`answer` was told
-    n_clusters_ : number of clusters found
-    selection_ : everything that was tried, with ``reason`` and ``runner_up``; None where all samples are equal
-    estimator_ : the method that won, with its parameters and unfitted: fit it to do the same again without a search
-    affinity_matrix_ : sparse (n, n), the graph that was cut
-    embedding_ : array of shape (n, k), spectral embedding with unit rows
-    kernel_, reg_, n_nonzero_, scaling_, assign_labels_ : what was chosen
-    extractor_ : what made the vectors, None where X was used as it is
-    timings_ : seconds of each stage
+    known_ : array of shape (n,)
+        Whether the label was given in y.
+    class_names_ : dict
+        Names of the clusters that y names, by their numbers in ``labels_``.
+    answers_ : list
+        What :meth:`answer` was told.
+    selection_ : Selection or None
+        Everything that was tried, with ``reason`` and ``runner_up``; None where all samples are equal.
+    estimator_ : estimator
+        The method that won, with its parameters and unfitted: fit it to do the same again without a search.
+    kernel_, reg_, n_nonzero_, scaling_, assign_labels_
+        The setting that was chosen.
+    extractor_ : Extractor or None
+        What made the vectors; None where X was used as it is.
 
     Examples
     --------
@@ -171,7 +171,6 @@ class SubspaceClustering(GraphClusterer):
             X = self.extractor_(self.extractor_.items(X, self.image_shape))
         return super()._validated_new(X)
 
-    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
         """Cluster the rows of X; what is known of some of them decides what the samples alone do not.
@@ -188,20 +187,19 @@ class SubspaceClustering(GraphClusterer):
         -------
         self
         """
-        with self._fitting(X):
+        with self._fitting():
             points = self._validated(X)
             self._fit(points, hints=read_hints(y, must_link, cannot_link, points.shape[0], self.n_clusters))
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **links: Any) -> Labels:
         """Cluster the rows of X, as :meth:`fit` does, and return their labels."""
-        return like(X, self.fit(X, y, **links).labels_)
+        return self.fit(X, y, **links).labels_
 
     def fit_transform(self, X: Any, y: Any = None, **links: Any) -> Array:
         """Cluster the rows of X, as :meth:`fit` does, and return their spectral embedding."""
-        return like(X, self.fit(X, y, **links).embedding_)
+        return self.fit(X, y, **links).embedding_
 
-    @with_callbacks
     def fit_chosen(self, X: Any, chosen: Chosen) -> Self:
         """Fit with what :meth:`choose` found for the same samples: no second search, the same labels.
 
@@ -210,7 +208,7 @@ class SubspaceClustering(GraphClusterer):
         X : as in :meth:`fit`
         chosen : what :meth:`choose` of an estimator with the same parameters returned for X
         """
-        with self._fitting(X):
+        with self._fitting():
             self._fit(self._validated(X), chosen)
         return self
 
@@ -229,8 +227,7 @@ class SubspaceClustering(GraphClusterer):
         else:
             plan = self.estimator_._plan(X)
             plan, cache = (plan, None) if selection is None else selection.reused(plan, X)
-            with announced(self, len(STAGES)) as listen:
-                self._keep(run(plan, X, cache=cache, listen=listen), X)
+            self._keep(run(plan, X, cache=cache), X)
         self._settle()
         if self.selection_ is not None:
             self.timings_ = {"selection": self.selection_.seconds, **self.timings_}

@@ -254,9 +254,9 @@ def cuts_of(graph: Candidate, seed: int, numbers: Sequence[int] | None = None, r
         target[target == gone] = kept
         if left in wanted:
             by_modularity[left] = of_all(target)
-    tree = merged([W], pieces)
+    tree = merged(W, pieces)
     by_ties = {k: of_all(level(tree.merges, k)) for k in wanted if k > 1}
-    returns = {k: float(tree.returns[m - k, 0]) for k in by_ties}
+    returns = {k: float(tree.returns[m - k]) for k in by_ties}
     return Cuts(by_modularity or {1: of_all(target)}, by_ties, returns)
 
 

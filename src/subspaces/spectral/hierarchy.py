@@ -5,9 +5,9 @@ clusters, then the clusters themselves, each time the pair with the strongest ti
 
     tie(A, B) = w(A, B) / (w(A) w(B))^¾,
 
-where w(A, B) is the weight of the edges between two pieces and w(A) that of all edges of one (of several graphs: the
-mean). The exponent 1 would be the mean weight of a pair of samples, which leaves small pieces to the end; ½ lets large
-pieces swallow the others one by one. So every number of clusters is a level of the tree, and that of the labels is the
+where w(A, B) is the weight of the edges between two pieces and w(A) that of all edges of one. The exponent 1 would be
+the mean weight of a pair of samples, which leaves small pieces to the end; ½ lets large pieces swallow the others one
+by one. So every number of clusters is a level of the tree, and that of the labels is the
 labels themselves.
 
 Two numbers tell how real a split is. The *cut* is the share of the edges of the lighter piece (edges to the other piece
@@ -20,7 +20,6 @@ gap it is near 0. The cut depends on size and dimension, the return does not.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -209,21 +208,6 @@ class ClusterTree:
             texts.append(text)
         return f'{{"n_clusters": {self.n_clusters}, "tree": {texts[-1]}}}'
 
-    def to_newick(self) -> str:
-        """Return the tree in Newick format, for programs that draw phylogenies.
-
-        Leaves are named ``clusterC_pieceP``; lengths of branches are differences of −log(cut), split to split.
-        """
-        m = self.n_leaves
-        height = np.concatenate([np.zeros(m), np.log(1 / np.clip(self.cut, _LEAST_CUT, 1))])
-        for i, pair in enumerate(self.merges):  # a branch has no negative length
-            height[m + i] = max(height[m + i], height[pair].max())
-        names = [f"cluster{cluster}_piece{leaf}" for leaf, cluster in enumerate(self._labels_of_leaves())]
-        for i, pair in enumerate(self.merges):
-            parts = ",".join(f"{names[child]}:{height[m + i] - height[child]:.6g}" for child in pair)
-            names.append(f"({parts})")
-        return names[-1] + ";"
-
 
 _MEASURES = ("cut", "returns", "p_value", "stability")
 
@@ -234,7 +218,7 @@ def _plain(values: Array, i: int) -> float | None:
 
 @dataclass(frozen=True)
 class Merged:
-    """Hold the merges of pieces; `cuts` and `returns` of each in every graph have the shape (m − 1, graphs)."""
+    """Hold the merges of pieces, with cut and return of each."""
 
     merges: Labels
     sizes: Labels
@@ -268,7 +252,7 @@ def cut_agglomeratively(W: Sparse, n_clusters: int, *, seed: int = 0) -> Labels:
     pieces = fine_pieces(W, seed=seed, resolution=COARSER)
     if pieces.max() + 1 < n_clusters:
         return cut_by_modularity(W, n_clusters, seed=seed)
-    return in_order(level(merged([W], pieces).merges, n_clusters)[pieces])
+    return in_order(level(merged(W, pieces).merges, n_clusters)[pieces])
 
 
 def fine_pieces(W: Sparse, labels: Labels | None = None, *, seed: int = 0, resolution: float = FINE) -> Labels:
@@ -286,60 +270,54 @@ def fine_pieces(W: Sparse, labels: Labels | None = None, *, seed: int = 0, resol
     return in_order(pieces if labels is None else labels)
 
 
-def merged(graphs: Sequence[Sparse], pieces: Labels, groups: Labels | None = None) -> Merged:
-    """Merge pieces (0 to m − 1, one per sample) to one, the pair with the strongest tie first.
+def merged(W: Sparse, pieces: Labels, groups: Labels | None = None) -> Merged:
+    """Merge pieces (0 to m − 1, one per sample) of a symmetric graph to one, the pair with the strongest tie first.
 
-    The ties of several symmetric `graphs` of the same samples are averaged. Pieces of one of the `groups`, shape (m,),
-    are merged before any other.
+    Pieces of one of the `groups`, shape (m,), are merged before any other.
     """
     m = int(pieces.max()) + 1
-    weights = np.array([contracted(W, pieces).toarray() / (W.sum() or 1.0) for W in graphs])  # (graphs, m, m)
-    volume, inside = weights.sum(axis=2), np.einsum("gii->gi", weights).copy()
-    between = weights
-    between[:, np.arange(m), np.arange(m)] = 0
-    near = [_Neighbourhoods(W, pieces, m) for W in graphs]
+    between = contracted(W, pieces).toarray() / (W.sum() or 1.0)
+    volume, inside = between.sum(axis=1), between.diagonal().copy()
+    np.fill_diagonal(between, 0)
+    near = _Neighbourhoods(W, pieces, m)
     groups = np.arange(m) if groups is None else groups
     size, number = np.bincount(pieces, minlength=m), np.arange(m)
-    ties = _ties(between, volume[:, :, None], volume[:, None])
+    ties = _ties(between, volume[:, None], volume)
     np.fill_diagonal(ties, _NO_PAIR)
     together = groups[:, None] == groups
     pairs = np.where(together, ties, _NO_PAIR)  # that may be merged
     n_within = m - len(np.unique(groups))
-    sizes, merges, crossings, smaller, returns = [*size.tolist()], [], [], [], []
+    sizes, merges, cuts, returns = [*size.tolist()], [], [], []
     for step in range(m - 1):
         pairs = pairs if step < n_within else ties
         a, b = _strongest(pairs, size)
-        crossings.append(between[:, a, b].copy())
-        smaller.append(np.minimum(inside[:, a], inside[:, b]))
-        returns.append([one.join(a, b) for one in near])
+        crossing, smaller = between[a, b], min(inside[a], inside[b])
+        cuts.append(crossing / (smaller + crossing) if crossing > 0 else 0.0)
+        returns.append(near.join(a, b))
         merges.append((number[a], number[b]))
-        inside[:, a] += inside[:, b] + 2 * crossings[-1]
+        inside[a] += inside[b] + 2 * crossing
+        between[a] += between[b]
         between[:, a] += between[:, b]
-        between[:, :, a] += between[:, :, b]
-        between[:, a, a] = between[:, b] = between[:, :, b] = 0
-        volume[:, a] += volume[:, b]
+        between[a, a] = between[b] = between[:, b] = 0
+        volume[a] += volume[b]
         size[a] += size[b]
         sizes.append(int(size[a]))
         number[a] = m + step
-        new = _ties(between[:, a], volume[:, a, None], volume)
+        new = _ties(between[a], volume[a], volume)
         new[ties[a] < 0] = _NO_PAIR
         ties[a] = ties[:, a] = new
         ties[b] = ties[:, b] = _NO_PAIR
         if pairs is not ties:
             pairs[a] = pairs[:, a] = np.where(together[a], new, _NO_PAIR)
             pairs[b] = pairs[:, b] = _NO_PAIR
-    shape = (len(merges), len(graphs))
-    crossing = np.reshape(crossings, shape)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cuts = np.nan_to_num(crossing / (np.reshape(smaller, shape) + crossing))
     joined = np.array(merges, dtype=np.intp).reshape(-1, 2)
-    return Merged(joined, np.array(sizes), cuts, np.reshape(returns, shape))
+    return Merged(joined, np.array(sizes), np.array(cuts), np.array(returns))
 
 
-def _ties(between: Array, volume: Array, others: Array) -> Array:
-    """Average the ties of pieces over the graphs."""
-    mean: Array = (between / np.maximum(volume * others, _LEAST) ** _POWER).mean(axis=0)
-    return mean
+def _ties(between: Array, volume: Array | float, others: Array) -> Array:
+    """Return the ties of pieces."""
+    ties: Array = between / np.maximum(volume * others, _LEAST) ** _POWER
+    return ties
 
 
 def _strongest(pairs: Array, size: Array) -> tuple[int, int]:
@@ -380,12 +358,12 @@ def cluster_tree(W: Sparse, labels: Labels, *, seed: int = 0) -> ClusterTree:
     pieces = fine_pieces(ordered, codes[order], seed=seed)
     groups = np.zeros(int(pieces.max()) + 1, dtype=np.intp)
     groups[pieces] = codes[order]
-    found = merged([ordered], pieces, groups)
+    found = merged(ordered, pieces, groups)
     leaves = np.empty_like(pieces)
     leaves[order] = pieces
     unknown = np.full(len(found.merges), np.nan)
     return ClusterTree(
-        leaves, found.merges, found.sizes, found.cuts[:, 0], found.returns[:, 0], int(codes.max()) + 1, unknown, unknown
+        leaves, found.merges, found.sizes, found.cuts, found.returns, int(codes.max()) + 1, unknown, unknown
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
+from typing import get_args
 
 import graspologic_native
 import numpy as np
@@ -11,10 +12,11 @@ from scipy import sparse
 
 from subspaces.spectral.assign import cut_embedding
 from subspaces.spectral.coarse import embed_contracted
+from subspaces.utils.choices import AssignLabels
 from subspaces.utils.ordering import first_largest, in_order, tolerance
 from subspaces.utils.types import Array, Labels, Sparse
 
-PARTITIONS = ("kmeans", "cluster_qr", "discretize", "modularity", "agglomerative")
+PARTITIONS = get_args(AssignLabels)
 GRAPH_CUTS = ("modularity", "agglomerative")
 """Cuts of the graph itself, which need no embedding."""
 

@@ -291,12 +291,12 @@ def _best_split(graphs: Sequence[Sparse], n_splits: int) -> Array:
     for W in graphs:
         W = sparse.csr_array(W)
         pieces = fine_pieces(W)
-        found = merged([W], pieces)
+        found = merged(W, pieces)
         smaller = found.sizes[found.merges].min(axis=1) if len(found.merges) else np.zeros(0)
         sizeable = np.flatnonzero(smaller >= max(4, _SHARE * W.shape[0]))[-n_splits:]
         if len(sizeable):
             sides = _sides(found.merges, pieces, sizeable)
-            cut = np.log(np.maximum(found.cuts[sizeable, 0], _LOWEST))
+            cut = np.log(np.maximum(found.cuts[sizeable], _LOWEST))
             values.append([min(lasting_return(W, one, other) for one, other in sides), cut.min()])
     return np.mean(values, axis=0) if values else np.array([0.5, 0.0])
 
@@ -347,7 +347,7 @@ def _given_split(graphs: Sequence[Sparse], side: Array) -> Array:
     one, other = np.flatnonzero(side), np.flatnonzero(~side)
     values = []
     for W in (W for W in graphs if W.nnz):
-        cut = merged([sparse.csr_array(W)], side.astype(np.intp)).cuts[0, 0]
+        cut = merged(sparse.csr_array(W), side.astype(np.intp)).cuts[0]
         values.append([lasting_return(W, one, other), np.log(max(float(cut), _LOWEST))])
     return np.mean(values, axis=0) if values else np.array([0.5, 0.0])
 

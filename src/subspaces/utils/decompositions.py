@@ -159,17 +159,6 @@ def cholesky(A: Array, *, largest_jitter: float | None = None) -> tuple[Array, f
         relative = min(max(100 * relative, 10 * eps * len(A)), limit)
 
 
-def cholesky_at(A: Any, xp: Any) -> Any:
-    """Return the lower factor by another library of the array API, or None where it finds none."""
-    try:
-        factor = xp.linalg.cholesky(A)
-    except Exception as error:
-        if type(error).__name__.endswith("LinAlgError"):  # every library has its own
-            return None
-        raise
-    return factor if bool(xp.all(xp.isfinite(xp.linalg.diagonal(factor)))) else None
-
-
 def solve_systems(A: Array, b: Array) -> Array:
     """Solve A x = b for a stack of systems; where A is singular, in least squares with the smallest norm.
 

@@ -1,8 +1,7 @@
 """Progress of long work: the one protocol of the package.
 
 - A loop reports: ``with phase("Reading the images", len(files)) as step:``, and ``step()`` after each item.
-- A fit reports its stages: ``with timer.stage("graph"):`` of a :class:`Timer` opens a phase, adds up the seconds and
-  calls the `listen` of whoever runs the fit (scikit-learn's callbacks).
+- A fit reports its stages: ``with timer.stage("graph"):`` of a :class:`Timer` opens a phase and adds up the seconds.
 - A program listens: ``with progress_to(listener):``; :func:`shown` is the listener for people, a bar or lines.
 
 Without a listener a phase costs next to nothing.
@@ -132,16 +131,15 @@ def unwatched(stage: str) -> AbstractContextManager[None]:
 
 @dataclass
 class Timer:
-    """Report the stages of a fit to `listen` and add up the seconds of each."""
+    """Report the stages of a fit and add up the seconds of each."""
 
-    listen: Listener | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Run a stage, which may come in several parts."""
         start = time.perf_counter()
-        with (self.listen or unwatched)(name), phase(PLAIN.get(name, name.capitalize())):
+        with phase(PLAIN.get(name, name.capitalize())):
             yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 KINDS = {
     **dict.fromkeys((".html", ".htm"), "page"),
-    **dict.fromkeys((".json", ".nwk", ".newick"), "tree"),
+    ".json": "tree",
     ".png": "tracks",
 }
 """What ``--report`` writes, by the suffix of its file."""
@@ -152,16 +152,12 @@ def _content(run: Run) -> Content:
 
 
 def _write_tree(path: Path, run: Run) -> None:
-    """Write the clusters from coarse to fine; JSON names the samples by their names, lines or rows."""
+    """Write the clusters from coarse to fine and name the samples by their names, lines or rows."""
     from subspaces.utils.atomic import write_text
 
     tree = run.estimator.tree_
-    if path.suffix.lower() == ".json":
-        places = {} if run.data is None else run.data.places
-        text = json.dumps({**json.loads(tree.to_json()), **places}, default=str)
-    else:
-        text = tree.to_newick()
-    write_text(path, f"{text}\n")
+    places = {} if run.data is None else run.data.places
+    write_text(path, json.dumps({**json.loads(tree.to_json()), **places}, default=str) + "\n")
 
 
 # ------------------------------------------------------------------ what a person or a program is told

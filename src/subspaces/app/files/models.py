@@ -40,7 +40,7 @@ OURS = {
     "landmarks.bipartite": "BipartiteModel CoarseIndex Landmarks",
     "landmarks.collaborative": "CollaborativeClassifier",
     "landmarks.kernel_graph": "CentroidModel KernelCentres KernelKMeansModel KernelRows NystromModel",
-    "landmarks.sample_cluster_classify": "AlignedVote SampledModel",
+    "landmarks.sample_cluster_classify": "SampledModel",
     "landmarks.spectral_embedded": "LinearEmbedding SpectralEmbeddedModel",
     "utils.cells": "Cells",
     "representation.coefficients": "Factors PermutedFactors Trace",
