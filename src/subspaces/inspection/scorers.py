@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 
 from subspaces.inspection.plots.parts import part_of
-from subspaces.selection.criteria import modularity as _modularity
 from subspaces.selection.criteria import modularity_ceiling, normalized_cut
+from subspaces.spectral.partition import modularity as _modularity
 from subspaces.utils.types import Labels
 
 
