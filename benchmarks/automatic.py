@@ -1,6 +1,6 @@
-"""The front door beside plain rivals, on data of every kind; the rule judged on sets that were left out of it.
+"""SubspaceClustering beside plain rivals, on data of every kind.
 
-    SUBSPACES_DATA=folder python benchmarks/automatic.py               # everything; an hour on two cores
+    SUBSPACES_DATA=folder python benchmarks/automatic.py               # everything; an hour
     python benchmarks/automatic.py --sets digits made/cells            # some of it
     python benchmarks/automatic.py --more folder                       # with your own NAME.npz (X, y)
     python benchmarks/automatic.py --cost                              # search over plain fit at n = 2,000
@@ -26,10 +26,11 @@ from typing import Any
 import numpy as np
 
 import measured
-from _automatic import peers, rule
+from _automatic import peers
 from _automatic.sets import Set, all_sets
 from subspaces import KTRR, SubspaceClustering, datasets
 from subspaces.metrics import accuracy, adjusted_rand
+from subspaces.selection import choose
 
 HERE = Path(__file__).resolve()
 BESIDE = HERE.parents[2] / "shared" / "data"
@@ -39,29 +40,30 @@ Row = dict[str, Any]
 
 
 def row_of(data: Set, k: int) -> Row:
-    """The front door, plain KTRR and the rivals on one set."""
-    name = f"{data.name.replace('/', '__')}-{k}"
-    bank = rule.bank(data.X, data.references, k, STORE / f"{name}.npz")
-    best = rule.chosen(bank)
-    row: Row = {"name": data.name, "k": k, "n": len(data.X), "m": data.X.shape[1], "kind": data.kind, "bank": bank}
-    row |= {"family": data.family, "ac": bank["ac"][best], "ari": bank["ari"][best], "best": bank["ac"].max()}
-    row["setting"] = bank["setting"][best // 2]
-    return row | {"rivals": rivals(data, k, STORE / f"{name}.json")}
+    """SubspaceClustering, plain KTRR and the rivals on one set; what fails scores nothing; kept in a file."""
+    file = STORE / f"{data.name.replace('/', '__')}-{k}.json"
+    if not file.exists():
+        found = choose(data.X, n_clusters=k, graph="auto", affine="auto", neighbors=True, keep_partitions=True)
+        references = data.references[:, found.searched]
+        (ac, ari), *others = (scored(references, labels, k) for labels in (found.labels, *found.partitions))
+        rivals = {"KTRR, defaults": scored(data.references, KTRR(k).fit(data.X).labels_, k)}
+        for title, points in peers.variants(data.X).items():
+            for name, method in peers.METHODS.items():
+                try:
+                    rivals[name + title] = scored(data.references, method(points, k), k)
+                except (ValueError, ArithmeticError, TypeError):
+                    rivals[name + title] = (0.0, 0.0)
+        STORE.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"ac": ac, "ari": ari, "best": max(ac for ac, _ in others), "rivals": rivals}))
+    return json.loads(file.read_text()) | {"name": data.name, "k": k, "kind": data.kind}
 
 
-def rivals(data: Set, k: int, store: Path) -> dict[str, tuple[float, float]]:
-    """Accuracy and adjusted Rand index of every rival; what fails scores nothing."""
-    if store.exists():
-        return json.loads(store.read_text())
-    found = {"KTRR, defaults": rule.scored(data.references, KTRR(k).fit(data.X).labels_, k)}
-    for title, points in peers.variants(data.X).items():
-        for name, method in peers.METHODS.items():
-            try:
-                found[name + title] = rule.scored(data.references, method(points, k), k)
-            except (ValueError, ArithmeticError, TypeError):
-                found[name + title] = (0.0, 0.0)
-    store.write_text(json.dumps(found))
-    return found
+def scored(references: np.ndarray, labels: np.ndarray, k: int) -> tuple[float, float]:
+    """Accuracy and adjusted Rand index, the best over the references with k classes; noise does not count."""
+    rows = [
+        (accuracy(y[y > 0], labels[y > 0]), adjusted_rand(y[y > 0], labels[y > 0])) for y in references if y.max() == k
+    ]
+    return max(ac for ac, _ in rows), max(ari for _, ari in rows)
 
 
 def main_table(rows: list[Row]) -> None:
@@ -90,22 +92,6 @@ def main_table(rows: list[Row]) -> None:
 
 def best_rival(row: Row) -> float:
     return max(score for name, (score, _) in row["rivals"].items() if not name.startswith("KTRR"))
-
-
-def constants_table(rows: list[Row]) -> None:
-    """Share of the best candidate, left out, and what each constant changes."""
-    banks, families = [r["bank"] for r in rows], [r["family"] for r in rows]
-    found, taken = rule.left_out(banks, families)
-    fitted = np.array([rule.share(bank) for bank in banks])
-    worst = int(found.argmin())
-    print(f"\nShare of the best candidate, constants chosen by the other families: mean {found.mean():.3f}, worst "
-          f"{found.min():.3f} ({rows[worst]['name']}); the package's constants: {fitted.mean():.3f}.")  # fmt: skip
-    print(f"Constants chosen: {sorted({tuple(round(v, 2) for v in c) for c in taken})}.")
-    print("\n| constant | value: mean share |\n|---|---|")
-    for field in rule.Constants._fields:
-        values = sorted({getattr(c, field) for c in rule.GRID})
-        shares = [np.mean([rule.share(b, rule.Constants()._replace(**{field: v})) for b in banks]) for v in values]
-        print(f"| {field} | " + ", ".join(f"{v:.2g}: {s:.3f}" for v, s in zip(values, shares, strict=True)) + " |")
 
 
 def gagolews_table(rows: list[Row]) -> None:
@@ -227,7 +213,6 @@ def main() -> None:
     if parts == 1:
         with measured.kept("automatic", folders=measured.SEARCH):
             main_table(rows)
-        constants_table(rows)
         gagolews_table(rows)
 
 

@@ -1,12 +1,12 @@
 """The number of clusters: the rule beside plain ones on sets with labels, its ranges, and what it says of noise.
 
-    SUBSPACES_DATA=folder python benchmarks/number.py                  # everything, a quarter of an hour
+    SUBSPACES_DATA=folder nice python benchmarks/number.py
     python benchmarks/number.py --more folder                          # with your own NAME.npz (X, y)
     python benchmarks/number.py --part 0/2                             # only computes every second set
 
-No label is looked at by any rule. Two constants have the unit of what they weigh, the slopes `ABOVE` and `BELOW` of
-:mod:`subspaces.selection.count`; they are chosen again for every family on all others, and judged on it. Tables go to
-docs/measured/number*.json; what was found on a set is kept in benchmarks/results/number and not computed again.
+No label is looked at by any rule. At most `MOST` samples of a set are taken. Tables go to docs/measured/number*.json;
+what was found on a set is kept in benchmarks/results/number and not computed again. At the end the CPU time of all sets
+is said.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import time
 import warnings
 from collections import Counter
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 import measured
-from _automatic.sets import Set
+from _automatic.sets import Set, some
 from _number.sets import family_of, known, noise
 from subspaces import KTRR, SubspaceClustering
-from subspaces.selection import count
 
 HERE = Path(__file__).resolve()
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", HERE.parents[2] / "shared" / "data"))
@@ -41,9 +40,8 @@ RULES = {
     "hdbscan": "HDBSCAN",
     "given": "the number given",
 }
-OWN = (count.ABOVE, count.BELOW)
-SLOPES = [OWN, *product((0.1, 0.15, 0.2, 0.3, 0.4), (0.0, 0.05, 0.1, 0.15, 0.2))]
-"""Of ABOVE and BELOW; of equally good ones the first are taken."""
+MOST = 600
+"""Samples of a set, so that all of them take some ten minutes."""
 Row = dict[str, Any]
 
 
@@ -52,16 +50,16 @@ def row_of(data: Set, family: str) -> Row:
     file = STORE / f"{data.name.replace('/', '__')}.json"
     if not file.exists():
         STORE.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(found_on(data)))
+        start = time.process_time()
+        found = found_on(Set(data.name, *some(data.X, data.references, MOST)))
+        file.write_text(json.dumps(found | {"seconds": time.process_time() - start}))
     return json.loads(file.read_text()) | {"name": data.name, "family": family, "numbers": data.numbers}
 
 
 def found_on(data: Set) -> Row:
     model = SubspaceClustering().fit(data.X)
     found = model.selection_.n_clusters
-    row: Row = {name: getattr(found, name) for name in ("estimate", "low", "high", "evidence", "are_shapes")}
-    row |= {name: getattr(found, name).tolist() for name in ("candidates", "agreement", "best_agreement")}
-    row["communities"] = float(np.median(found.natural))
+    row: Row = {name: getattr(found, name) for name in ("estimate", "low", "high", "evidence")}
     row |= {"confidence": float(model.confidence_.mean()), "purity": purity(data, model.labels_)}
     row["ours"] = scored(data, model.labels_)
     if data.numbers == [1]:
@@ -69,7 +67,7 @@ def found_on(data: Set) -> Row:
     wide = data.kind == "images, spectra, genes"
     plain = KTRR(None, assign_labels="modularity", reg=0.1, n_nonzero=5 if wide else 20,
                  scaling="unit" if wide else "standard").fit(data.X)  # fmt: skip
-    natural = SubspaceClustering(max(1, round(row["communities"]))).fit(data.X)
+    natural = SubspaceClustering(max(1, round(float(np.median(found.natural))))).fit(data.X)
     dense = HDBSCAN(copy=True).fit(data.X if wide else StandardScaler().fit_transform(data.X))
     given = [scored(data, SubspaceClustering(k).fit(data.X).labels_) for k in data.numbers]
     row |= {"plain": scored(data, plain.labels_), "natural": scored(data, natural.labels_)}
@@ -142,48 +140,6 @@ def noise_table(rows: list[Row]) -> None:
         print(f"| {kind} | {len(part)} | {verdicts(part)} | {', '.join(str(k) for k, _ in wrong.most_common(3))} |")
 
 
-def number_with(row: Row, above: float, below: float) -> int:
-    """The number with other slopes; where gaps decided, they still do."""
-    candidates, agreement = np.array(row["candidates"]), np.array(row["agreement"])
-    away = np.log(candidates / max(1.0, row["communities"]))
-
-    def best(values: np.ndarray, above: float, below: float) -> int:
-        return int(np.argmax(values - np.where(away > 0, above, below) * np.abs(away)))
-
-    if row["evidence"] == "gap":
-        by_gaps = candidates[best(agreement, *OWN)] != row["estimate"]
-        return row["estimate"] if by_gaps else int(candidates[best(agreement, above, below)])
-    steadiest = np.array(row["best_agreement"])
-    steady = row["evidence"] == "steady"
-    return int(candidates[best(steadiest, above, 0.0 if row["are_shapes"] else below)]) if steady else 1
-
-
-def slopes_table(rows: list[Row]) -> None:
-    """Mean |log ratio| of each family with the slopes of the package, and with those that the others ask for."""
-    families = {family: part for family, part in by_family(rows).items() if family != "all"}
-    table = np.array([[np.mean([off(r, number_with(r, *s)) for r in part]) for s in SLOPES]
-                      for part in families.values()])  # fmt: skip
-    print("| mean log ratio | as in the package | left out | slopes that the others ask for |\n|---|---|---|---|")
-    left_out = []
-    for i, family in enumerate(families):
-        chosen = int(np.delete(table, i, axis=0).mean(axis=0).argmin())
-        left_out.append(table[i, chosen])
-        print(f"| {family} | {table[i, 0]:.2f} | {left_out[-1]:.2f} | {SLOPES[chosen][0]}, {SLOPES[chosen][1]} |")
-    best = SLOPES[int(table.mean(axis=0).argmin())]
-    print(f"| mean of the families | {table[:, 0].mean():.2f} | {np.mean(left_out):.2f} | {best[0]}, {best[1]} |")
-
-
-def sets_table(rows: list[Row]) -> None:
-    rules = [rule for rule in RULES if rule != "ours"]
-    print("| set | classes | found | evidence | ARI | " + " | ".join(RULES[rule] for rule in rules) + " |")
-    print("|---" * (5 + len(rules)) + "|")
-    for row in sorted(rows, key=lambda row: (row["family"], row["name"])):
-        others = " | ".join(f"{k}: {index:.2f}" for k, index in (row[rule] for rule in rules))
-        classes = " or ".join(map(str, row["numbers"]))
-        found = f"{row['ours'][0]} ({row['low']} to {row['high']}) | {row['evidence']} | {row['ours'][1]:.2f}"
-        print(f"| {row['name']} | {classes} | {found} | {others} |")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--more", type=Path, help="folder of NAME.npz with X and y")
@@ -191,16 +147,15 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     number, parts = map(int, arguments.part.split("/"))
-    sets = [*((family_of(data), data) for data in known(FOLDER, arguments.more)), *noise()]
+    sets = [*((family_of(data), data) for data in known(FOLDER, arguments.more)), *noise(1)]
     rows = [row_of(data, family) for i, (family, data) in enumerate(sets) if i % parts == number]
     pieces, real = ([row for row in rows if (row["numbers"] == [1]) == one] for one in (True, False))
-    tables = {"": rules_table, "_ranges": ranges_table, "_slopes": slopes_table, "_sets": sets_table}
-    for name, table in tables.items() if parts == 1 else ():
-        with measured.kept(f"number{name}", folders=measured.SEARCH):
-            table(real)
+    tables = (("", rules_table, real), ("_ranges", ranges_table, real), ("_noise", noise_table, pieces))
     if parts == 1:
-        with measured.kept("number_noise", folders=measured.SEARCH):
-            noise_table(pieces)
+        for name, table, part in tables:
+            with measured.kept(f"number{name}", folders=measured.SEARCH):
+                table(part)
+    print(f"{sum(row['seconds'] for row in rows):.0f} s of CPU time")
 
 
 if __name__ == "__main__":

@@ -13,14 +13,13 @@ from sklearn.metrics import adjusted_rand_score
 from subspaces.selection import count
 from subspaces.selection.criteria import (
     leading_components,
-    modularity,
     normalized_cut,
-    pairwise_agreement,
     stability,
     subspace_residuals,
     support,
 )
-from subspaces.spectral.partition import merge_communities, merge_steps
+from subspaces.spectral.agreement import pairwise_agreement
+from subspaces.spectral.partition import merge_communities, merge_steps, modularity
 
 
 def random_graph(rng, n=24, density=0.3):

@@ -41,15 +41,15 @@ N_GRAPHS = 12
 """Graphs that decide on the number of clusters."""
 ABOVE, BELOW = 0.2, 0.1
 """Agreement that an e-fold more, or fewer, clusters than the natural number must gain."""
-GAP, GAP_IN_PLANE, FALL = 0.25, 0.2, 0.25
-"""Return below which a split is a gap, also in the plane (in one piece: 0.3, 0.25); fall of the agreement beyond."""
+GAP, FALL = 0.25, 0.25
+"""Return below which a split is a gap (in one piece it is 0.3); fall of the agreement beyond."""
 CLEAR, JUMP = 0.1, 0.13
 """Return below which nobody comes back, and how much larger it is where a piece is divided."""
 DIVIDED, LOPSIDED = 0.7, 0.6
 """Agreement from which a finer division counts more than gaps that leave more than this share of the samples together:
 a few outliers beside ten clusters are one gap."""
-SURE, LEAST = 0.9, 0.3
-"""Agreement that chance does not reach; and that of the best third below which a small p-value is chance."""
+SURE = 0.9
+"""Agreement that chance does not reach."""
 STEADY = 0.57
 """Agreement of the best third of the settings on a steady division, times its agreement with those of random parts:
 of a hundred samples of one Gaussian either alone is often large."""
@@ -117,7 +117,7 @@ class ClusterCount:
         if self.estimate == 1:
             return replace(self, p_value=p_value)
         near = self.best_agreement[np.searchsorted(self.candidates, self.estimate)]
-        if (p_value <= ONE_PIECE and near >= LEAST) or (p_value <= _DOUBT and near >= SURE):
+        if p_value <= ONE_PIECE or (p_value <= _DOUBT and near >= SURE):
             return replace(self, evidence="gap", p_value=p_value)
         score = _scores(self.candidates, self.best_agreement, self.natural, 0.0 if self.are_shapes else BELOW)
         best = int(first_largest(score))
@@ -165,24 +165,23 @@ def count_clusters(graphs: Sequence[Candidate], n_features: int, seed: int = 0) 
     cuts = [cuts_of(graphs[i], seed) for i in most_supported(graphs)]
     largest = sorted((max(cut.by_modularity) for cut in cuts), reverse=True)[(len(cuts) - 1) // 2]
     candidates = np.array(_spread(largest, graphs[0].W.shape[0]), dtype=np.intp)
-    table = [_agreement([cut.by_modularity[k] for cut in cuts if k in cut.by_modularity]) for k in candidates.tolist()]
-    agreement, best_agreement = np.array(table).T
+    agreement, best_agreement = _agreements([cut.by_modularity for cut in cuts], candidates.tolist()).T
     are_shapes = n_features <= PLANE
     if are_shapes:
-        by_ties = [_agreement([cut.by_ties[k] for cut in cuts if k in cut.by_ties]) for k in candidates.tolist()]
-        best_agreement = np.maximum(best_agreement, np.array(by_ties)[:, 1])
+        by_ties = _agreements([cut.by_ties for cut in cuts], candidates.tolist())
+        best_agreement = np.maximum(best_agreement, by_ties[:, 1])
     score = _scores(candidates, agreement, natural)
     best = int(first_largest(score))
-    low, high = _range(candidates, score)
-    found = int(candidates[best]), low, high
+    found = int(candidates[best]), *_range(candidates, score)
     count = ClusterCount(*found, "none", candidates, agreement, best_agreement, natural, are_shapes)
-    apart = _gaps(cuts, candidates, GAP_IN_PLANE if are_shapes else GAP)
+    apart = _gaps(cuts, candidates)
     if apart is not None:
         k = apart.n_clusters
-        own = float(_scores(np.array([k]), np.array([apart.agreement]), natural)[0])
+        own = _scores(np.array([k]), np.array([apart.agreement]), natural)[0]
         decides = agreement[best] < DIVIDED or (apart.largest <= LOPSIDED and own > score[best])
         if decides or k == count.estimate:
-            return replace(count, estimate=k, low=min(low, k), high=max(k, min(high, 2 * k)), evidence="gap")
+            low, high = min(count.low, k), max(k, min(count.high, 2 * k))
+            return replace(count, estimate=k, low=low, high=high, evidence="gap")
     return replace(count, evidence="gap") if count.estimate > 1 and agreement[best] >= SURE else count
 
 
@@ -203,28 +202,28 @@ def _range(candidates: Labels, score: Array) -> tuple[int, int]:
     return int(near.min()), int(near.max())
 
 
-def _gaps(cuts: Sequence[Cuts], candidates: Labels, gap: float = GAP) -> _Apart | None:
+def _gaps(cuts: Sequence[Cuts], candidates: Labels) -> _Apart | None:
     """Return the most clusters between which all splits are gaps, and beyond which the settings disagree or none is."""
-    found: list[_Apart] = []
-    returns: list[float] = []
-    for k in candidates.tolist():
-        with_k = [cut for cut in cuts if k in cut.by_ties]
-        if not with_k:
-            break
-        largest = [np.bincount(cut.by_ties[k]).max() / len(cut.by_ties[k]) for cut in with_k]
-        agreement = _agreement([cut.by_ties[k] for cut in with_k])[0]
-        found.append(_Apart(k, agreement, float(np.median(largest))))
-        returns.append(float(np.mean([cut.returns[k] for cut in with_k])))
-        if len(returns) > 2 and returns[-3] >= gap:
-            break
-    n_gaps = next((i for i, back in enumerate(returns) if back >= gap), len(returns))
+    numbers = [k for k in candidates.tolist() if any(k in cut.returns for cut in cuts)]
+    returns = [np.mean([cut.returns[k] for cut in cuts if k in cut.returns]) for k in numbers]
+    n_gaps = next((i for i, back in enumerate(returns) if back >= GAP), len(returns))
+    agreement = _agreements([cut.by_ties for cut in cuts], numbers[: n_gaps + 2])[:, 0]
     apart = None
-    for i, one in enumerate(found[:n_gaps]):
-        beyond = min([later.agreement for later in found[i + 1 : i + 3]], default=0.0)
-        weakest, after = max(returns[: i + 1]), returns[i + 1] if i + 1 < len(returns) else 0.0
-        if one.agreement - beyond >= FALL or (weakest <= CLEAR and after - weakest >= JUMP):
-            apart = one
-    return apart
+    for i in range(n_gaps):
+        beyond = min(agreement[i + 1 : i + 3], default=0.0)
+        weakest, after = max(returns[: i + 1]), max(returns[i + 1 : i + 2], default=0.0)
+        if agreement[i] - beyond >= FALL or (weakest <= CLEAR and after - weakest >= JUMP):
+            apart = i
+    if apart is None:
+        return None
+    k = numbers[apart]
+    largest = [np.bincount(cut.by_ties[k]).max() / len(cut.by_ties[k]) for cut in cuts if k in cut.by_ties]
+    return _Apart(k, float(agreement[apart]), float(np.median(largest)))
+
+
+def _agreements(cuts: Sequence[dict[int, Labels]], numbers: Sequence[int]) -> Array:
+    """Return the agreement of the cuts into each of these numbers, shape (numbers, 2)."""
+    return np.array([_agreement([cut[k] for cut in cuts if k in cut]) for k in numbers]).reshape(-1, 2)
 
 
 def _agreement(partitions: Sequence[Labels]) -> tuple[float, float]:

@@ -13,22 +13,10 @@ from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
 from subspaces.spectral.agreement import pairwise_agreement
-from subspaces.spectral.partition import modularity
 from subspaces.utils.blocks import map_blocks
 from subspaces.utils.decompositions import eigenvalues
 from subspaces.utils.ordering import levels
 from subspaces.utils.types import Array, Data, Labels, Sparse
-
-__all__ = [
-    "consensus",
-    "leading_components",
-    "modularity",
-    "normalized_cut",
-    "pairwise_agreement",
-    "stability",
-    "subspace_residuals",
-    "support",
-]
 
 DIMENSIONS = (3, 4, 6)
 """Of the subspaces that are fitted to clusters: motions have 3, faces about 9; none of the three need be right."""

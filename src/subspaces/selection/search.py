@@ -32,7 +32,6 @@ from subspaces.selection.count import STEADY, ClusterCount, count_clusters, most
 from subspaces.selection.criteria import (
     consensus,
     leading_components,
-    modularity,
     normalized_cut,
     stability,
     subspace_residuals,
@@ -42,6 +41,7 @@ from subspaces.selection.graphs import Candidate, Method, candidates_of, cut, pl
 from subspaces.selection.result import TOO_FEW, Kept, RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.selection.sampling import sample
 from subspaces.spectral.agreement import pairwise_agreement
+from subspaces.spectral.partition import modularity
 from subspaces.spectral.splits import MOST_POINTS, N_DRAWS, ONE_PIECE, one_piece
 from subspaces.utils import memory
 from subspaces.utils.blocks import map_blocks
