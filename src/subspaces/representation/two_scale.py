@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import lapack
 
 from subspaces.kernels import Kernel
 from subspaces.representation.coefficients import Coefficients, from_sparse
@@ -185,29 +186,43 @@ def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty
 
 def local_coefficients(prepared: Prepared, rows: Labels, candidates: Array) -> Array:
     """Compute coefficients of the samples at positions `rows` (b,) over those at `candidates` (b, s), by one system."""
-    points, model = prepared.points, prepared.model
-    together, place = np.unique(np.concatenate([rows[:, None], candidates], axis=1), return_inverse=True)
-    place = place.reshape(len(rows), -1)
-    H, own = prepared.features[together], place[:, 0]
+    points, model, b = prepared.points, prepared.model, len(rows)
+    together = np.concatenate([np.setdiff1d(candidates, rows), rows])
+    order = np.argsort(together)
+    place = order[np.searchsorted(together, candidates, sorter=order)]
+    H = prepared.features[together]
     spread = H - model.mean if model.affine else H
     far = solve_systems(np.eye(H.shape[1]) - spread.T @ spread, model.penalty * spread.T)
     system = small_grams(points[together][None], model.kernel)[0]
-    system -= (H * model.spectrum) @ H.T
-    explained = system.sum(axis=0)
-    system += spread @ far
+    explained = system.sum(axis=0) - (H * model.spectrum) @ H.sum(axis=0)
+    if model.affine:
+        system -= model.mean @ far
+    system += H @ (far - model.spectrum[:, None] * H.T)
     system.flat[:: len(system) + 1] += model.penalty
-    right = np.zeros((len(together), len(rows) + 1))
-    right[own, np.arange(len(rows))] = 1
-    right[:, -1] = 1 + spread @ far.sum(axis=1) / model.penalty
-    U = solve_systems(system, right)
-    U, u, largest = U[:, :-1], U[:, -1], model.kernel.diagonal(points[rows]) + model.penalty
+    U, u = _inverse_of_last(system, b, 1 + spread @ far.sum(axis=1) / model.penalty)
+    largest = model.kernel.diagonal(points[rows]) + model.penalty
     if model.affine:
         rest = max(model.n_samples - float(explained @ u), np.finfo(u.dtype).eps * model.n_samples)
-        U = U - np.outer(u, u[own] * (model.penalty / rest))
+        U = U - np.outer(u, u[-b:] * (model.penalty / rest))
         largest = 4 * largest
+    diagonal = U[-b:].diagonal()
     found = np.take_along_axis(U.T, place, axis=1)
     # U_ii ≥ 1/(k_ii + λ), and V_ii ≥ 1/(4k_ii + 2λ) from c = 1/(n − 1), which rounding at small λ forgets
-    return np.asarray(-found[:, 1:] / np.maximum(found[:, :1], 1 / largest[:, None]))
+    return np.asarray(-found / np.maximum(diagonal, 1 / largest)[:, None])
+
+
+def _inverse_of_last(A: Array, k: int, right: Array) -> tuple[Array, Array]:
+    """Return the last k columns of A⁻¹ and A⁻¹ right, for a symmetric A that may be singular but for rounding."""
+    n = len(A)
+    factor, not_positive = lapack.dpotrf(A.T, lower=1, clean=0)  # A.T: the order of LAPACK
+    if not_positive:
+        found = solve_systems(A, np.column_stack([np.eye(n)[:, n - k :], right]))
+        return found[:, :k], found[:, k]
+    half = np.zeros((n, k + 1), order="F")
+    half[n - k :, :k] = lapack.dtrtrs(factor[n - k :, n - k :], np.eye(k), lower=1)[0]
+    half[:, k] = lapack.dtrtrs(factor, right, lower=1)[0]
+    found = lapack.dtrtrs(factor, half, lower=1, trans=1, overwrite_b=1)[0]
+    return found[:, :k], found[:, k]
 
 
 def pair_scores(prepared: Prepared) -> Pairs:
