@@ -19,6 +19,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,14 @@ from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 
 import measured
 from subspaces import KTRR, LRR1, SC, SSC, TSC, SubspaceClustering
 from subspaces.datasets import load_covtype, load_mnist
 
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
-SIZES = (500, 2000, 10_000, 30_000, 100_000)
+SIZES = (500, 2000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 LONG = 20.0
 """CPU seconds of a round after which it is not repeated."""
 LONGEST = 60.0
@@ -173,6 +175,16 @@ def growth() -> Iterator[Row]:
         "scikit-learn's spectral, number given": lambda: SpectralClustering(10, affinity="nearest_neighbors"),
         "scikit-learn's HDBSCAN": lambda: HDBSCAN(copy=True),
     }
+    with suppress(ImportError):
+        import umap
+
+        methods["UMAP, then HDBSCAN"] = lambda: make_pipeline(umap.UMAP(n_jobs=1), HDBSCAN(copy=True))
+    with suppress(ImportError):
+        import evoc
+
+        methods["EVoC"] = evoc.EVoC
+    for method in [*methods.values()][4:]:  # Numba compiles at the first call
+        method().fit(samples(500)[0].astype(np.float32))
     figure, axis = plt.subplots(figsize=(6, 4), layout="constrained")
     for name, method in methods.items():
         times: list[float] = []
@@ -181,7 +193,7 @@ def growth() -> Iterator[Row]:
                 break
             X, y = samples(n)
             start = time.process_time()
-            labels = method().fit(X).labels_
+            labels = method().fit_predict(X.astype(np.float32) if name == "EVoC" else X)
             times.append(time.process_time() - start)
             yield name, f"{n:,}", f"{times[-1]:.2f}", f"{adjusted_rand_score(y, labels):.3f}", str(labels.max() + 1)
         axis.loglog(SIZES[: len(times)], times, "o-", label=name)
@@ -200,6 +212,7 @@ def large() -> Iterator[Row]:
         import evoc
 
         X, _ = samples(60_000)
+        evoc.EVoC().fit_predict(X[:3000].astype(np.float32))  # Numba compiles at the first call
         steps = {"KTRR, number open": lambda: open_number.fit(X), "front door": lambda: SubspaceClustering().fit(X)}
         yield from rows_of("EVoC, MNIST", steps, lambda: evoc.EVoC().fit_predict(X.astype(np.float32)))
     except ImportError:

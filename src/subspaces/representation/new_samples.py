@@ -32,9 +32,9 @@ from subspaces.utils.types import Array, Data, Labels, Sparse
 
 RULES = ("residual", "neighbors", "network")
 
-_CANDIDATES, _PER_KEPT = 50, 4  # nearest training samples that a new sample is coded with, at least and per one kept
+_CANDIDATES, _PER_KEPT = 30, 4  # nearest training samples that a new sample is coded with, at least and per one kept
 _TOGETHER = 32  # new samples among whose candidates all kernel values are computed, where batches of few are not
-_KEY_BYTES = 8 * 2**20  # kernel values between new and training samples held at a time: they stay in cache
+_KEY_BYTES = 2 * 2**20  # kernel values between new and training samples held at a time: they stay in cache
 
 
 def residual_scores(
@@ -112,7 +112,7 @@ def neighbor_codes(
 ) -> Sparse:
     """Compute truncated ridge coefficients of new samples over their nearest training samples, CSR of shape (n_new, n).
 
-    Each new sample is coded over the max(50, 4η) training samples nearest to it (:func:`nearness`), by a small ridge
+    Each new sample is coded over the max(30, 4η) training samples nearest to it (:func:`nearness`), by a small ridge
     system; as that number grows to n this becomes the code over all samples. The η largest magnitudes of each code are
     kept. A sample without any similarity to them, all of whose kernel values are 0, has an empty row.
 
@@ -172,8 +172,8 @@ def _ridge_codes(K: Array, target: Array, penalty: float, affine: bool) -> Array
     n = K.shape[-1]
     if affine:
         K, target, _ = about_mean(K, target)
-    rounding = 10 * np.finfo(K.dtype).eps * n * np.abs(K).max(axis=(1, 2))
-    K[:, np.arange(n), np.arange(n)] += np.maximum(penalty, rounding)[:, None]
+    diagonal = np.einsum("bii->bi", K)
+    diagonal += np.maximum(penalty, 10 * np.finfo(K.dtype).eps * n * np.abs(diagonal).max(axis=1))[:, None]
     codes = solve_systems(K, target[:, :, None])[:, :, 0]
     return codes + affine / n
 
@@ -213,13 +213,21 @@ def nearest_candidates(
 def nearness(train: Data, kernel: Kernel, affine: bool) -> Callable[[Data], Array]:
     """Return a function of new samples: how near each training sample is to them, larger is nearer.
 
-    Nearest is the sample of the largest kernel value; if `affine`, that at the least distance in the kernel's space.
+    Nearest is the sample at the least distance in the kernel's space or, where the origin counts (not `affine`, no
+    kernel of distances), the one that alone explains most: x and −x are one direction, and length does not matter.
     """
     if not (kernel.of_distances and kernel.has_packed_gram(sparse.issparse(train))):
-        half = kernel.diagonal(train) / 2 if affine else 0.0
+        diagonal = kernel.diagonal(train)
+        lengths = np.sqrt(np.maximum(diagonal, np.finfo(np.float64).tiny))
 
         def by_kernel(X: Data) -> Array:
-            return np.asarray(kernel.cross(X, train) - half)
+            values = np.asarray(kernel.cross(X, train))
+            if affine:
+                values -= diagonal / 2
+            else:
+                np.abs(values, out=values)
+                values /= lengths
+            return values
 
         return by_kernel
     m, origin = train.shape[1], origin_of(train)

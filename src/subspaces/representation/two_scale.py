@@ -1,14 +1,15 @@
 """Ridge coefficients at any n without an n × n matrix: landmarks for the global part, small exact systems for the rest.
 
-Let K ≈ Z Zᵀ with the leading directions of r landmarks (Nyström) and R = K − Z Zᵀ. Let T be the samples of a cell with
+Let K ≈ Z Zᵀ with the leading directions of r landmarks (Nyström) and R = K − Z Zᵀ. Let T be some samples of a cell with
 all their candidates; keep the residual R inside T only. Then the block of U = (K + λI)⁻¹ that belongs to T is exact by
 Woodbury,
 
     U_TT = [R_TT + λ (I − H_T H_Tᵀ)⁻¹]⁻¹,   (I − H_T H_Tᵀ)⁻¹ = I + H_T (I − H_Tᵀ H_T)⁻¹ H_Tᵀ,   H = Z (ZᵀZ + λI)^(−1/2),
 
 and the coefficients are c_ji = −U_ji / U_ii as in :mod:`subspaces.representation.ridge`. Exact in both limits: when
-the landmarks carry all of K (R = 0), and when T holds all samples. One linear system of |T| unknowns per cell; a system
-of its own for each sample and its candidates finds 75 % of the five largest coefficients of MNIST, the common one 90 %.
+the landmarks carry all of K (R = 0), and when T holds all samples. A system of its own for each sample and its
+candidates finds 75 % of the five largest coefficients of 5,000 digits of MNIST, one for 64 samples 89 %, one for a
+whole cell 91 % at twice the cost.
 
 Columns that sum to one (`affine`) need V = U − uuᵀ/1ᵀu, u = U1 over all n samples. With the rows of Z, hence of H,
 centred, Hᵀ1 = 0 and u_T = U_TT (I − H_T H_Tᵀ)⁻¹ 1 and 1ᵀu = (n − 1ᵀ R_TT u_T) / λ: one more right-hand side. R is not
@@ -19,10 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import lapack
 
 from subspaces.kernels import Kernel
 from subspaces.representation.coefficients import Coefficients, from_sparse
@@ -37,6 +40,8 @@ from subspaces.utils.types import Array, Labels
 N_CANDIDATES = 20
 AROUND = 2**18
 """Approximate number of samples whose rows of H exist at a time: 300 MB with all that belongs to them."""
+GROUP = 64
+"""Samples of a cell that share a system, at most."""
 LEADING = 64
 """Directions of the global part that choose candidates."""
 
@@ -163,12 +168,12 @@ def rows_of_coefficients(prepared: Prepared) -> tuple[Array, Array]:
         candidates = search(own, prepared.n_candidates, cell_scores(prepared), pairs, database=cells)
     values = np.empty(candidates.shape)
 
-    def one_cell(cell: int, _: int) -> None:
-        start, stop = own.bounds[cell], own.bounds[cell + 1]
+    def one_group(start: int, stop: int) -> None:
         values[start:stop] = local_coefficients(prepared, np.arange(start, stop), candidates[start:stop])
 
+    ends = [np.linspace(a, b, 1 + -(-(b - a) // GROUP)).astype(int) for a, b in pairwise(own.bounds)]
     with one_thread("blas"):
-        map_blocks(one_cell, row_blocks(n_own, 1, 1))
+        map_blocks(one_group, [group for cell in ends for group in pairwise(cell.tolist())])
     return candidates, values
 
 
@@ -185,29 +190,46 @@ def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty
 
 def local_coefficients(prepared: Prepared, rows: Labels, candidates: Array) -> Array:
     """Compute coefficients of the samples at positions `rows` (b,) over those at `candidates` (b, s), by one system."""
-    points, model = prepared.points, prepared.model
-    together, place = np.unique(np.concatenate([rows[:, None], candidates], axis=1), return_inverse=True)
-    place = place.reshape(len(rows), -1)
-    H, own = prepared.features[together], place[:, 0]
+    points, model, b = prepared.points, prepared.model, len(rows)
+    others = np.unique(candidates)
+    together = np.concatenate([others[~np.isin(others, rows, kind="sort")], rows])  # own samples last
+    order = np.argsort(together)
+    place = order[np.searchsorted(together, candidates, sorter=order)]
+    H, right = prepared.features[together], np.zeros((len(together), 0))
+    system = small_grams(points[together][None], model.kernel)[0]
     spread = H - model.mean if model.affine else H
     far = solve_systems(np.eye(H.shape[1]) - spread.T @ spread, model.penalty * spread.T)
-    system = small_grams(points[together][None], model.kernel)[0]
-    system -= (H * model.spectrum) @ H.T
-    explained = system.sum(axis=0)
-    system += spread @ far
-    system.flat[:: len(system) + 1] += model.penalty
-    right = np.zeros((len(together), len(rows) + 1))
-    right[own, np.arange(len(rows))] = 1
-    right[:, -1] = 1 + spread @ far.sum(axis=1) / model.penalty
-    U = solve_systems(system, right)
-    U, u, largest = U[:, :-1], U[:, -1], model.kernel.diagonal(points[rows]) + model.penalty
     if model.affine:
-        rest = max(model.n_samples - float(explained @ u), np.finfo(u.dtype).eps * model.n_samples)
-        U = U - np.outer(u, u[own] * (model.penalty / rest))
+        explained = system.sum(axis=0) - (H * model.spectrum) @ H.sum(axis=0)
+        right = 1 + spread @ far.sum(axis=1)[:, None] / model.penalty
+        system -= model.mean @ far
+    system += H @ (far - model.spectrum[:, None] * H.T)
+    system.flat[:: len(system) + 1] += model.penalty
+    U, u = _inverse_of_last(system, b, right)
+    largest = model.kernel.diagonal(points[rows]) + model.penalty
+    if model.affine:
+        rest = max(model.n_samples - float(explained @ u[:, 0]), np.finfo(u.dtype).eps * model.n_samples)
+        U = U - u @ u[-b:].T * (model.penalty / rest)
         largest = 4 * largest
+    diagonal = U[-b:].diagonal()
     found = np.take_along_axis(U.T, place, axis=1)
     # U_ii ≥ 1/(k_ii + λ), and V_ii ≥ 1/(4k_ii + 2λ) from c = 1/(n − 1), which rounding at small λ forgets
-    return np.asarray(-found[:, 1:] / np.maximum(found[:, :1], 1 / largest[:, None]))
+    return np.asarray(-found / np.maximum(diagonal, 1 / largest)[:, None])
+
+
+def _inverse_of_last(A: Array, k: int, right: Array) -> tuple[Array, Array]:
+    """Return the last k columns of A⁻¹, and A⁻¹ right, for a symmetric A that is positive definite but for rounding."""
+    n = len(A)
+    factor, not_positive = lapack.dpotrf(A.T, lower=1, clean=0)  # A.T: the order of LAPACK
+    if not_positive:
+        found = solve_systems(A, np.column_stack([np.eye(n)[:, n - k :], right]))
+    else:
+        half = np.zeros((n, k + right.shape[1]), order="F")
+        half[n - k :, :k] = lapack.dtrtrs(factor[n - k :, n - k :], np.eye(k), lower=1)[0]
+        if right.size:
+            half[:, k:] = lapack.dtrtrs(factor, right, lower=1)[0]
+        found = lapack.dtrtrs(factor, half, lower=1, trans=1, overwrite_b=1)[0]
+    return found[:, :k], found[:, k:]
 
 
 def pair_scores(prepared: Prepared) -> Pairs:
