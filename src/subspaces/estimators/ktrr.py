@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
+from sklearn.utils._param_validation import StrOptions
+
+from subspaces.engine.dimension import DIMENSION, spanning_neighbors
 from subspaces.engine.plan import Plan
 from subspaces.engine.ridge_routes import ridge_plan
+from subspaces.engine.run import FitResult
+from subspaces.estimators.base import COUNT
 from subspaces.estimators.graph import GraphClusterer, WithGraph, WithKernel
+from subspaces.kernels import Linear, as_kernel
 from subspaces.utils.choices import GraphName, Ranking, Scaling, Solver, Spectral
 from subspaces.utils.types import Data
 
@@ -24,8 +31,9 @@ class ByRidge(WithGraph):
         Subspaces need not contain the origin: the coefficients of a sample sum to one, 1ᵀc = 1. Tracks of moving
         objects are such data. A shift of all samples then changes nothing, and λ is relative to K about the mean
         sample.
-    n_nonzero : int or None, default=5
-        η, coefficients kept per sample; None keeps all.
+    n_nonzero : int, "dimension" or None, default=5
+        η, coefficients kept per sample; None keeps all. ``"dimension"``: as many as span the piece that a sample lies
+        on, one more than its dimension, which is estimated from the distances between neighbours.
     by : {"magnitude", "value"}, default="magnitude"
         What "largest" means.
     solver : {"auto", "dense", "low_rank", "two_scale"}, default="auto"
@@ -46,22 +54,34 @@ class ByRidge(WithGraph):
         The route to the coefficients: "dense", "low_rank" or "two_scale".
     solver_reason_ : str
         Why this route was taken.
+    n_nonzero_ : int or None
+        η used.
     """
 
     reg: float = 0.1
     affine: bool = False
-    n_nonzero: int | None = 5
+    n_nonzero: int | Literal["dimension"] | None = 5
     by: Ranking = "magnitude"
     solver: Solver = "auto"
     spectral: Spectral = "auto"
 
+    _constraints: ClassVar[dict[str, list[Any]]] = {"n_nonzero": [COUNT, StrOptions({DIMENSION}), None]}
     _is_quick: ClassVar[bool] = True
     _constrained: ClassVar[bool] = True
     """Whether no point represents itself."""
 
     def _plan(self: Any, X: Data) -> Plan:
+        if self.n_nonzero == DIMENSION:
+            counted = copy(self)
+            kernel = as_kernel(self.kernel, self.bandwidth, self.kernel_params) if hasattr(self, "kernel") else Linear()
+            counted.n_nonzero = spanning_neighbors(X, kernel, self.scaling)
+            return counted._plan(X)
         routes = {"solver": self.solver, "spectral": self.spectral, "constrained": self._constrained}
         return ridge_plan(self._outline(X), X, reg=self.reg, affine=self.affine, **routes)
+
+    def _keep(self: Any, result: FitResult, X: Data) -> None:
+        super()._keep(result, X)  # type: ignore[misc]
+        self.n_nonzero_ = result.plan.graph.n_nonzero
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -137,7 +157,7 @@ class LSR1(ByRidge, GraphClusterer):
     """
 
     scaling: Scaling | None = "unit"
-    n_nonzero: int | None = None
+    n_nonzero: int | Literal["dimension"] | None = None
     graph: GraphName = "column"
 
     _cost = "one inverse, O(n³); O(n² m) with few features"
@@ -162,7 +182,7 @@ class LSR2(ByRidge, GraphClusterer):
     """
 
     scaling: Scaling | None = "unit"
-    n_nonzero: int | None = None
+    n_nonzero: int | Literal["dimension"] | None = None
     graph: GraphName = "column"
 
     _constrained = False
