@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
@@ -54,7 +55,7 @@ def test_labels_choose_the_level(nested, level):
     assert np.mean(model.predict(X + 1e-3) == model.labels_) > 0.9
 
 
-@pytest.mark.parametrize("unknown", [-1, None, np.nan, ""])
+@pytest.mark.parametrize("unknown", [-1, None, np.nan, "", pd.NA])
 def test_every_way_to_say_unknown(nested, unknown):
     X, fine = nested
     rows = np.arange(0, 180, 10)

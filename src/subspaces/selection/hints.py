@@ -46,8 +46,8 @@ _EXACT = 12  # numbers of clusters up to which each is in the pool; above in ste
 _PRIOR, _AUTOMATIC, _AWAY = 2.0, 5.0, 0.3  # weights of the prior, of the automatic answer, of the number in the prior
 _OF_PAIR = 0.7  # what an error about pairs, of two samples, counts beside one about a label
 _MOST_LINKED = 200  # linked samples that are looked at: their pairs in a thousand partitions take 40 MB
-_OWN, _SPREAD, _STEPS = 0.03, 0.8, 30  # weight of a sample's cluster; share that comes from neighbours; steps
-_TESTED, _GRAPHS, _STAY = 50, 8, 0.05  # labels left out in turn; graphs that classes spread on; bonus of what stays
+_OWN, _SPREAD, _STEPS = 0.1, 0.8, 30  # weight of a sample's cluster; share that comes from neighbours; steps
+_TESTED, _GRAPHS = 50, 4  # labels left out in turn; graphs that classes spread on
 _FRESH = 3  # samples that nothing is known of, among which a question chooses
 _TINY = 1e-4  # a partition of less weight than this share of the best has no say in questions
 
@@ -165,10 +165,9 @@ def _named(values: Array) -> tuple[Labels, tuple[Any, ...]]:
     place: dict[Any, int] = {}
     codes = np.full(len(values), -1, dtype=np.intp)
     for i, value in enumerate(values.tolist()):
-        unknown = value is None or value != value or (isinstance(value, str) and not value.strip())
-        if unknown or type(value).__name__ in ("NAType", "NaTType") or (not isinstance(value, str) and value == -1):
-            continue
-        codes[i] = place.setdefault(value, len(place))
+        is_gap = value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+        if not (is_gap or (not value.strip() if isinstance(value, str) else value == -1)):
+            codes[i] = place.setdefault(value, len(place))
     return codes, tuple(place)
 
 
@@ -425,24 +424,25 @@ def following(pool: Pool, hints: Hints, log: Array, classes_suffice: bool) -> Fo
     options = [Following(labels if row >= 0 else np.zeros_like(labels), graphs[g], own) for row, g, own in ways]
     for key, option in zip(ways, options, strict=True):
         if key not in pool.found_again:
-            pool.found_again[key] = _found_again(option, codes) + _STAY * (option.own == np.inf)
+            pool.found_again[key] = _found_again(option, codes)
     return options[int(first_largest(np.array([pool.found_again[key] for key in ways])))]
 
 
 def _found_again(way: Following, codes: Labels) -> float:
     """Return the share of known labels that are found when they are left out one by one."""
     tested = np.flatnonzero(codes >= 0)[:_TESTED]
-    to = np.zeros((len(codes), len(tested)))
-    to[tested, np.arange(len(tested))] = 1
+    to = np.zeros((len(tested) + 1, len(codes)))
+    to[np.arange(len(tested)), tested] = 1
+    to[-1] = 1  # all samples together
     if way.own < np.inf:
-        to = _propagated(way.graph.W, to)
+        to = _propagated(way.graph.W, to.T).T
     n_classes, others, right = int(codes.max()) + 1, np.bincount(codes[codes >= 0]) > 1, 0
-    for column, i in enumerate(tested.tolist()):
+    for i, of_sample in zip(tested.tolist(), to, strict=False):
         without = codes.copy()
         without[i] = -1
-        first, of_cluster = _first(way.labels, without, n_classes, way.own)
-        votes = to[:, column] @ first
-        found = int((votes if votes.max() > 0 else of_cluster[way.labels[i]]).argmax())
+        first, share = _first(way.labels, without, n_classes, way.own)
+        votes = _balanced(of_sample @ first, to[-1] @ first, way.labels, share)
+        found = int((votes if votes.max() > 0 else share[way.labels[i]]).argmax())
         right += found == codes[i] if others[codes[i]] else found >= n_classes
     return right / len(tested)
 
@@ -452,6 +452,10 @@ def _first(labels: Labels, codes: Labels, n_classes: int, own: float) -> tuple[A
     of_class = np.zeros((int(labels.max()) + 1, n_classes))
     inside = np.flatnonzero((codes >= 0) & (labels >= 0))
     np.add.at(of_class, (labels[inside], codes[inside]), 1)
+    if own == np.inf:  # nothing merges: a class names one cluster
+        paired = linear_sum_assignment(-of_class)
+        is_seen, of_class = of_class[paired] > 0, np.zeros_like(of_class)
+        of_class[paired] = is_seen
     nameless = np.flatnonzero(of_class.sum(axis=1) == 0)
     share = np.zeros((len(of_class), n_classes + len(nameless)))
     share[:, :n_classes] = of_class
@@ -467,6 +471,16 @@ def _first(labels: Labels, codes: Labels, n_classes: int, own: float) -> tuple[A
     return first, share
 
 
+def _balanced(votes: Array, total: Array, labels: Labels, share: Array) -> Array:
+    """Return votes, each class and each nameless cluster weighed to have as many in total as samples in its clusters.
+
+    So a label that is alone in its neighbourhood does not flood it (class mass normalisation, Zhu et al. 2003).
+    """
+    size = np.bincount(labels[labels >= 0], minlength=len(share)) @ share
+    balanced: Array = votes * size / np.where(total > 0, total, 1)
+    return balanced
+
+
 def carried(W: Sparse, labels: Labels, hints: Hints, own: float) -> tuple[Labels, dict[int, Any]]:
     """Return labels that follow the hints, and the names of those that have one.
 
@@ -480,6 +494,7 @@ def carried(W: Sparse, labels: Labels, hints: Hints, own: float) -> tuple[Labels
     n_classes = len(hints.names)
     first, share = _first(labels, hints.codes, n_classes, own)
     votes = first if own == np.inf and (labels >= 0).all() else _propagated(W, first)
+    votes = _balanced(votes, votes.sum(axis=0), labels, share)
     stays = (labels >= 0) & ((own == np.inf) | (votes.max(axis=1) <= 0))
     votes[stays] = share[labels[stays]]
     codes = _moved(np.where(hints.codes >= 0, hints.codes, votes.argmax(axis=1)), votes, hints)
@@ -528,10 +543,10 @@ def said(hints: Hints, n_answers: int, n_fit: int, n_without: int | None) -> str
     told = [counted(len(hints.known), "known label")] * bool(len(hints.known))
     n_links = hints.n_links - n_answers
     told += [counted(n_links, "linked pair")] * (n_links > 0) + [counted(n_answers, "answer")] * (n_answers > 0)
-    n_told = len(hints.known) + hints.n_links
-    fits = "fit it best" if n_told == 1 else "fit them best"
-    without = "as without them" if n_without == n_fit else f"without them {n_without}"
-    return f"{' and '.join(told)}: {counted(n_fit, 'group')} {fits}" + ("" if n_without is None else f"; {without}")
+    them = "it" if len(hints.known) + hints.n_links == 1 else "them"
+    without = f", as without {them}" if n_without == n_fit else f"; without {them} {n_without}"
+    groups = counted(n_fit, "group fits", "groups fit")
+    return f"{' and '.join(told)}: {groups} {them} best{'' if n_without is None else without}"
 
 
 # ------------------------------------------------------------------------------------------------ questions
