@@ -32,7 +32,9 @@ import measured
 from subspaces.datasets import make_subspaces
 from subspaces.metrics import accuracy
 from subspaces.selection.candidates import AUTO
-from subspaces.selection.hints import Hints, carried, following, no_hints, pool_of, questions, read_hints
+from subspaces.selection.carrying import carried, following
+from subspaces.selection.hints import Hints, no_hints, read_hints
+from subspaces.selection.pool import pool_of, questions
 from subspaces.selection.search import choose
 from subspaces.utils.ordering import hash_rows
 

@@ -142,6 +142,16 @@ def test_copies_of_rows_and_a_sample_of_many(monkeypatch):
     assert as_found(model.labels_, y)
 
 
+def test_an_answer_that_fits_moves_nobody_where_only_some_are_searched(monkeypatch):
+    from subspaces.selection import search
+
+    monkeypatch.setattr(search, "N_SEARCHED", 60)
+    X, _ = make_subspaces(3, dimension=2, ambient=10, n_samples=40, noise=0.2, random_state=0)
+    model = SubspaceClustering(3, effort="fast").fit(X)
+    i, j = np.flatnonzero(model.labels_ == 0)[:2]
+    assert model.answer([(i, j, True)]).n_moved == 0
+
+
 @pytest.mark.parametrize(
     ("hints", "sentence"),
     [
