@@ -47,7 +47,7 @@ TABLES, SHAPES = 10, 6
 
 
 def sets(most: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Family and name, samples and classes of each set, at most so many samples, of every class about as many."""
+    """Family and name, samples and classes of each set: at most so many samples, or six of each class of images."""
 
     def part(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         y, rng = np.unique(y, return_inverse=True)[1], np.random.default_rng(0)
@@ -56,7 +56,7 @@ def sets(most: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         for c in range(y.max() + 1):
             own = order[y[order] == c]
             turn[own] = np.arange(len(own))
-        rows = np.sort(order[np.argsort(turn[order], kind="stable")][:most])
+        rows = np.sort(order[np.argsort(turn[order], kind="stable")][: max(most, 6 * (int(y.max()) + 1))])
         return X[rows].astype(float), y[rows]
 
     def drawn(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # keeps the shares of the classes
@@ -101,7 +101,7 @@ class Told:
     def followed(self, hints: Hints) -> np.ndarray:
         """Labels as the front door gives them."""
         pool = self.pool
-        labels, graph, own = following(pool, hints, pool.posterior(hints), True)
+        labels, graph, own, _ = following(pool, hints, pool.posterior(hints), True)
         return carried(graph.W[pool.place][:, pool.place], labels[pool.place], hints, own)[0]
 
     def by_labels(self, m: int, draw: int) -> dict[str, float]:

@@ -50,7 +50,7 @@ def test_labels_choose_the_level(nested, level):
     names = {c: f"kind {y[model.labels_ == c][0]}" for c in set(model.labels_[rows].tolist())}
     assert model.class_names_ == names
     assert np.array_equal(np.flatnonzero(model.known_), np.sort(rows))
-    assert model.verdict_.startswith(f"24 known labels: {len(set(y))} groups fit them best; ")
+    assert model.verdict_.startswith(f"24 known labels: {len(set(y))} groups fit them best")
     assert np.array_equal(model.predict(X), model.labels_)
     assert np.mean(model.predict(X + 1e-3) == model.labels_) > 0.9
 

@@ -18,7 +18,7 @@ from subspaces.selection.pool import Pool
 from subspaces.utils.ordering import first_largest
 from subspaces.utils.types import Array, Labels, Sparse
 
-_OWN, _SPREAD, _STEPS = 0.1, 0.8, 30  # weight of a sample's cluster; share that comes from neighbours; steps
+_OWN, _SPREAD, _STEPS = 0.03, 0.8, 30  # weight of a sample's cluster; share that comes from neighbours; steps
 _TESTED, _GRAPHS = 50, 4  # labels left out in turn; graphs that classes spread on
 
 

@@ -95,10 +95,8 @@ class Change(NamedTuple):
     not_followed: list[tuple[int, int]]  # answers that the clusters do not follow
 
     def __str__(self) -> str:
-        groups = f"{self.before} groups became {self.after}"
-        if self.before == self.after:
-            groups = f"{counted(self.after, 'group')}, as before"
-        parts = [f"{groups}; {counted(self.n_moved, 'item')} moved"]
+        now = ", as before" if self.before == self.after else f" became {self.after}"
+        parts = [f"{counted(self.before, 'group')}{now}; {counted(self.n_moved, 'item')} moved"]
         if self.contradictions:
             parts.append(f"answers that contradict others: {', '.join(map(str, self.contradictions))}")
         if self.not_followed:
@@ -195,7 +193,8 @@ def read_answers(answers: Any, n: int) -> list[Answer]:
     """Return answers about pairs of n samples, checked."""
     found: list[Answer] = []
     for entry in answers:
-        if not isinstance(entry, (tuple, list)) or len(entry) != 3 or not _is_answer(entry[2]):
+        is_three = isinstance(entry, (tuple, list)) and len(entry) == 3
+        if not is_three or not isinstance(entry[2], (bool, np.bool_, type(None))):
             raise ValueError(f"answers must be (i, j, answer), the answer True, False or None; got {entry!r:.60}.")
         ((i, j),) = _links([entry[:2]], "answers", n).tolist()
         found.append((i, j, None if entry[2] is None else bool(entry[2])))
@@ -211,12 +210,8 @@ def with_answers(before: Sequence[Answer], answers: Sequence[Answer]) -> list[An
     return list(found.values())
 
 
-def _is_answer(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, np.bool_))
-
-
 def n_moved(before: Labels, after: Labels) -> int:
-    """Return how many samples are not in the cluster that is the most like theirs before."""
+    """Return how many samples are not in the cluster that is paired with theirs before, one to one."""
     table = np.zeros((int(before.max()) + 1, int(after.max()) + 1))
     np.add.at(table, (before, after), 1)
     return int(len(before) - table[linear_sum_assignment(-table)].sum())

@@ -17,14 +17,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from subspaces.engine.run import FitResult
 from subspaces.selection.candidates import Setting
 from subspaces.selection.count import ABOVE, BELOW, Cuts, cuts_of
 from subspaces.selection.criteria import support
 from subspaces.selection.graphs import Candidate
-from subspaces.selection.hints import Answer, Hints, Question
+from subspaces.selection.hints import Answer, Hints, Question, n_moved
 from subspaces.selection.result import Selection
 from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.hierarchy import FINE
@@ -79,7 +78,7 @@ class Pool:
         errors = np.zeros(len(self.partitions))
         known = self.at(hints.known)
         if len(known):
-            errors += [_misnamed(labels, hints.codes[known]) for labels in self.partitions[:, self.place[known]]]
+            errors += [n_moved(labels, hints.codes[known]) for labels in self.partitions[:, self.place[known]]]
         linked = self.at(hints.linked)
         linked = linked[np.argsort(self.place[linked], kind="stable")][:_MOST_LINKED]
         if one_by_one:
@@ -90,14 +89,6 @@ class Pool:
             own, relation = hints.relations(linked)
             errors += _least_left_out(self.partitions[:, self.place[linked]], relation[own][:, own])
         return self.prior - np.log(SURE / (1 - SURE)) * errors
-
-
-def _misnamed(labels: Labels, codes: Labels) -> int:
-    """Return how many samples do not have the class that is paired with their cluster, one to one."""
-    clusters = np.unique(labels, return_inverse=True)[1]
-    table = np.zeros((clusters.max() + 1, codes.max() + 1))
-    np.add.at(table, (clusters, codes), 1)
-    return int(len(codes) - table[linear_sum_assignment(-table)].sum())
 
 
 def _least_left_out(partitions: Labels, relation: Array) -> Array:
