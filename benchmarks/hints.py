@@ -1,6 +1,6 @@
 """What a few known labels, or answers about pairs, are worth: accuracy on the samples whose label is not known.
 
-    SUBSPACES_DATA=folder nice python benchmarks/hints.py --draws 5 --most 500 --write
+    SUBSPACES_DATA=folder nice python benchmarks/hints.py --draws 20 --most 300 --jobs 2 --write
 
 Each set is searched once; labels are drawn again and again. Beside the automatic answer and the best partition of the
 pool stand scikit-learn's LabelSpreading and self-training of nearest neighbours, and PCK-means (Basu et al. 2004),
@@ -247,7 +247,7 @@ def _plot(kept: list[dict], file: str) -> None:
         axis.axhline(
             np.mean([row["open"] for row in kept if row["kind"] == kind]), color="grey", lw=1, label="nothing known"
         )
-        axis.set(xlabel=f"known {kind}" if kind == "labels" else "answers")
+        axis.set(xlabel=f"known {kind}" if kind == "labels" else "answers", xticks=(0, *marks))
         axis.legend(fontsize=7)
     axes[0].set_ylabel("accuracy on the other samples, %")
     figure.savefig(file, dpi=110)

@@ -32,9 +32,7 @@ from subspaces.utils.process import one_thread, quiet
 from subspaces.utils.progress import phase
 from subspaces.utils.types import Array, Labels
 
-SURE = 0.9
-"""Probability that a hint is right."""
-
+_ERROR = np.log(9)  # what an error costs: a hint is right with probability 0.9
 _MOST = 125  # clusters of a partition in the pool, if no more classes are named
 _LEAST_POINTS = 4
 _EXACT = 12  # numbers of clusters up to which each is in the pool; above in steps of 10 %
@@ -88,7 +86,8 @@ class Pool:
         elif len(linked):
             own, relation = hints.relations(linked)
             errors += _least_left_out(self.partitions[:, self.place[linked]], relation[own][:, own])
-        return self.prior - np.log(SURE / (1 - SURE)) * errors
+        posterior: Array = self.prior - _ERROR * errors
+        return posterior
 
 
 def _least_left_out(partitions: Labels, relation: Array) -> Array:
@@ -131,7 +130,9 @@ def pool_of(selection: Selection, row_hashes: Array, n_clusters: int | None, n_c
         scores = np.nan_to_num([trial.score for trial in selection.trials[: len(graphs)]])
     found: dict[bytes, tuple[Labels, int]] = {}
     winner = selection.labels.astype(np.int32).tobytes()
-    for graph, labels in _all_of(kept.of_graph, kept.partitions, cuts):
+    ways = [(graph, way) for graph, cut in enumerate(cuts) for way in (cut.by_modularity, cut.by_ties)]
+    of_ways = [(graph, labels) for graph, way in ways for labels in way.values()]
+    for graph, labels in [*zip(kept.of_graph, kept.partitions, strict=True), *of_ways]:
         if n_clusters is None or int(labels.max()) + 1 == n_clusters:
             found.setdefault(labels.astype(np.int32).tobytes(), (labels, graph))
     partitions: Labels = np.array([labels for labels, _ in found.values()], dtype=np.int32)
@@ -146,15 +147,6 @@ def pool_of(selection: Selection, row_hashes: Array, n_clusters: int | None, n_c
     at = np.minimum(np.searchsorted(hashes, row_hashes), len(hashes) - 1)
     place = np.where(hashes[at] == row_hashes, order[at], -1)
     return Pool(graphs, partitions, of_graph, prior, automatic, place)
-
-
-def _all_of(
-    of_graph: Sequence[int], partitions: Sequence[Labels], cuts: Sequence[Cuts]
-) -> Iterator[tuple[int, Labels]]:
-    yield from zip(of_graph, partitions, strict=True)
-    for graph, found in enumerate(cuts):
-        for labels in (*found.by_modularity.values(), *found.by_ties.values()):
-            yield graph, labels
 
 
 def _prior(partitions: Labels, scores: Array, natural: float, is_given: bool) -> Array:
