@@ -1,6 +1,6 @@
 """What a few known labels, or answers about pairs, are worth: accuracy on the samples whose label is not known.
 
-    SUBSPACES_DATA=folder nice python benchmarks/hints.py --draws 5 --most 500 --write
+    SUBSPACES_DATA=folder nice python benchmarks/hints.py --draws 20 --most 300 --jobs 2 --write
 
 Each set is searched once; labels are drawn again and again. Beside the automatic answer and the best partition of the
 pool stand scikit-learn's LabelSpreading and self-training of nearest neighbours, and PCK-means (Basu et al. 2004),
@@ -32,7 +32,9 @@ import measured
 from subspaces.datasets import make_subspaces
 from subspaces.metrics import accuracy
 from subspaces.selection.candidates import AUTO
-from subspaces.selection.hints import Hints, carried, following, no_hints, pool_of, questions, read_hints
+from subspaces.selection.carrying import carried, following
+from subspaces.selection.hints import Hints, no_hints, read_hints
+from subspaces.selection.pool import pool_of, questions
 from subspaces.selection.search import choose
 from subspaces.utils.ordering import hash_rows
 
@@ -45,7 +47,7 @@ TABLES, SHAPES = 10, 6
 
 
 def sets(most: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Family and name, samples and classes of each set, at most so many samples, of every class about as many."""
+    """Family and name, samples and classes of each set: at most so many samples, or six of each class of images."""
 
     def part(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         y, rng = np.unique(y, return_inverse=True)[1], np.random.default_rng(0)
@@ -54,7 +56,7 @@ def sets(most: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         for c in range(y.max() + 1):
             own = order[y[order] == c]
             turn[own] = np.arange(len(own))
-        rows = np.sort(order[np.argsort(turn[order], kind="stable")][:most])
+        rows = np.sort(order[np.argsort(turn[order], kind="stable")][: max(most, 6 * (int(y.max()) + 1))])
         return X[rows].astype(float), y[rows]
 
     def drawn(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # keeps the shares of the classes
@@ -99,7 +101,7 @@ class Told:
     def followed(self, hints: Hints) -> np.ndarray:
         """Labels as the front door gives them."""
         pool = self.pool
-        labels, graph, own = following(pool, hints, pool.posterior(hints), True)
+        labels, graph, own, _ = following(pool, hints, pool.posterior(hints), True)
         return carried(graph.W[pool.place][:, pool.place], labels[pool.place], hints, own)[0]
 
     def by_labels(self, m: int, draw: int) -> dict[str, float]:
@@ -245,7 +247,7 @@ def _plot(kept: list[dict], file: str) -> None:
         axis.axhline(
             np.mean([row["open"] for row in kept if row["kind"] == kind]), color="grey", lw=1, label="nothing known"
         )
-        axis.set(xlabel=f"known {kind}" if kind == "labels" else "answers")
+        axis.set(xlabel=f"known {kind}" if kind == "labels" else "answers", xticks=(0, *marks))
         axis.legend(fontsize=7)
     axes[0].set_ylabel("accuracy on the other samples, %")
     figure.savefig(file, dpi=110)

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
@@ -49,12 +50,12 @@ def test_labels_choose_the_level(nested, level):
     names = {c: f"kind {y[model.labels_ == c][0]}" for c in set(model.labels_[rows].tolist())}
     assert model.class_names_ == names
     assert np.array_equal(np.flatnonzero(model.known_), np.sort(rows))
-    assert model.verdict_.startswith(f"24 known labels: {len(set(y))} groups fit them best; ")
+    assert model.verdict_.startswith(f"24 known labels: {len(set(y))} groups fit them best")
     assert np.array_equal(model.predict(X), model.labels_)
     assert np.mean(model.predict(X + 1e-3) == model.labels_) > 0.9
 
 
-@pytest.mark.parametrize("unknown", [-1, None, np.nan, ""])
+@pytest.mark.parametrize("unknown", [-1, None, np.nan, "", pd.NA])
 def test_every_way_to_say_unknown(nested, unknown):
     X, fine = nested
     rows = np.arange(0, 180, 10)
@@ -139,6 +140,16 @@ def test_copies_of_rows_and_a_sample_of_many(monkeypatch):
     rows = np.arange(0, 140, 9)
     model = SubspaceClustering(effort="fast").fit(X, told(y, rows))
     assert as_found(model.labels_, y)
+
+
+def test_an_answer_that_fits_moves_nobody_where_only_some_are_searched(monkeypatch):
+    from subspaces.selection import search
+
+    monkeypatch.setattr(search, "N_SEARCHED", 60)
+    X, _ = make_subspaces(3, dimension=2, ambient=10, n_samples=40, noise=0.2, random_state=0)
+    model = SubspaceClustering(3, effort="fast").fit(X)
+    i, j = np.flatnonzero(model.labels_ == 0)[:2]
+    assert model.answer([(i, j, True)]).n_moved == 0
 
 
 @pytest.mark.parametrize(

@@ -22,25 +22,22 @@ from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
 from subspaces.kernels import KernelLike
 from subspaces.selection.candidates import AUTO, NEIGHBORS
+from subspaces.selection.carrying import carried, following
 from subspaces.selection.count import ClusterCount
 from subspaces.selection.hints import (
     Answer,
     Change,
     Hints,
-    Pool,
     Question,
-    carried,
     contradictions,
-    following,
     n_moved,
     no_hints,
-    pool_of,
-    questions,
     read_answers,
     read_hints,
     said,
     with_answers,
 )
+from subspaces.selection.pool import Pool, pool_of, questions
 from subspaces.selection.result import Selection, verdict
 from subspaces.selection.search import choose
 from subspaces.utils.choices import Bandwidth, Effort, Init, Scaling, options
@@ -149,7 +146,7 @@ class SubspaceClustering(GraphClusterer):
         "image_shape": [tuple, list, None],
     }
     _is_quick = True
-    _not_saved: ClassVar[tuple[str, ...]] = ("_kept", "_pool")
+    _not_saved: ClassVar[tuple[str, ...]] = ("_kept", "_pool", "_unaided")
     _state: ClassVar[tuple[str, ...]] = (*_not_saved, "_hints", "_said")
     _cost = "two, eight or eighteen fits of KTRR to at most 2,500 points, and one to all if there are more"
     _reference = KTRR._reference
@@ -309,16 +306,20 @@ class SubspaceClustering(GraphClusterer):
         """Take what fits the hints best, and carry what is known along its graph."""
         pool, hints = self._pool_of(X), self._told()
         classes_suffice = self.n_clusters in (None, len(hints.names))
-        labels, graph, own = following(pool, hints, pool.posterior(hints), classes_suffice)
+        labels, graph, own, is_automatic = following(pool, hints, pool.posterior(hints), classes_suffice)
         n_clusters = max(int(labels.max()) + 1, len(hints.names))
         setting = {**asdict(graph.setting), "n_clusters": n_clusters, "assign_labels": "modularity"}
         setting = {name: value for name, value in setting.items() if name not in ("graph", "graph_params")}
         self.estimator_ = self._method({**setting, **graph.setting.own_graph()})
         is_whole = bool((pool.place >= 0).all())
-        with quiet():
-            plan, cache = (graph.plan, graph.cache) if is_whole else (self.estimator_._plan(X), None)
-            found = run(plan, X, cache=cache, until="graph")
+        if graph.setting not in pool.of_all:
+            with quiet():
+                plan, cache = (graph.plan, graph.cache) if is_whole else (self.estimator_._plan(X), None)
+                pool.of_all[graph.setting] = run(plan, X, cache=cache, until="graph")
+        found = pool.of_all[graph.setting]
         there = np.where(pool.place >= 0, labels[pool.place], -1)
+        if is_automatic and not is_whole:
+            there = self._unaided_labels(X)
         labels, self.class_names_ = carried(found.graph.W, there, hints, own)
         for name in MADE_AGAIN:
             self.__dict__.pop(name, None)
@@ -329,12 +330,20 @@ class SubspaceClustering(GraphClusterer):
         n_answers = sum(same is not None for *_, same in self.answers_)
         self._said = self.labels_, said(hints, n_answers, self.n_clusters_, without)
 
+    def _unaided_labels(self, X: Data) -> Labels:
+        """Return what a fit without hints gives all samples, where the search looked at some."""
+        assert self.selection_ is not None
+        plan = self._chosen_by(self.selection_)._plan(X)
+        return np.asarray(self._once("_unaided", lambda: run(plan, X).labels))
+
     def _pool_of(self, X: Data) -> Pool:
         """Return the partitions that hints choose from; made when first needed, and not saved with the model."""
 
         def made() -> Pool:
             if "_kept" not in vars(self):  # fitted without hints, or saved and loaded
                 self._chosen(X, self._hints.rows)
+            if not len(self._told().rows):
+                self._unaided = self.labels_
             return pool_of(self._kept, hash_rows(X), self.n_clusters, len(self._hints.names), self._drawn_seed())
 
         return self._once("_pool", made)

@@ -202,9 +202,10 @@ def _rows(session: Session, i: int, j: int) -> str:
         bar = f"<td class='bar'><div style='width:{min(100, 25 * gap):.0f}%'></div></td>"
         rows.append(f"<tr class='{'far' if gap >= CLEAR else ''}'><td>{escape(column)}</td>{values}{bar}</tr>")
     head = "".join(f"<th>{escape(session.ids[each])}</th>" for each in (i, j))
+    head += "<th style='text-align:left'>difference</th>"
     more = len(session.columns) - len(found)
     left = f"<p class='note'>{counted(more, 'column differs', 'columns differ')} less</p>" if more else ""
-    return f"<table class='means pair'><tr><th></th>{head}<th>difference</th></tr>{''.join(rows)}</table>{left}"
+    return f"<table class='means pair'><tr><th></th>{head}</tr>{''.join(rows)}</table>{left}"
 
 
 def sample(session: Session, pictures: Pictures, found: Explanation) -> str:
