@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 import scipy.io
 
-from io_data import CLASSES, NAMES, POINTS, refusal, save_mat73, write
+from io_data import CLASSES, NAMES, POINTS, refusal, write
 from subspaces.app.files import read_table
 
-pytest.importorskip("h5py")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -36,7 +35,7 @@ def test_tables_come_back(tmp_path, suffix):
     assert data.notes == ()
 
 
-@pytest.mark.parametrize("save", ["npz", "compressed", "mat5", "packed mat5", "mat73"])
+@pytest.mark.parametrize("save", ["npz", "compressed", "mat5", "packed mat5"])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "uint8", "int16"])
 def test_named_arrays_come_back(tmp_path, save, dtype):
     X = np.asarray(np.abs(POINTS) * 20).astype(dtype)
@@ -48,8 +47,6 @@ def test_named_arrays_come_back(tmp_path, save, dtype):
             np.savez(path, **arrays)
         case "compressed":
             np.savez_compressed(path, **arrays)
-        case "mat73":
-            save_mat73(path, {"X": X, "y": y[:, None], "number": number[None]})
         case _:
             scipy.io.savemat(path, {**arrays, "y": y[:, None]}, do_compression=save == "packed mat5")
     data = read_table(path, label="y", id="number")

@@ -291,15 +291,12 @@ def test_a_folder_of_tables_is_one_table(tmp_path):
     assert read_table(files).X.shape == (60, 4)
 
 
-def test_stata(tmp_path):
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(kind=["p", "q"] * 30)
-    frame.to_stata(tmp_path / "x.dta", write_index=False)
-    data = read_table(tmp_path / "x.dta", label="kind")
-    np.testing.assert_array_equal(data.X, X)
-    assert data.classes == ["p", "q"]
-    size = (tmp_path / "x.dta").stat().st_size
-    assert "memory may be used" in refusal(tmp_path / "x.dta", label="kind", max_bytes=6 * size - 1)
-    assert read_table(tmp_path / "x.dta", label="kind", max_bytes=7 * size).X.shape == (60, 4)
+@pytest.mark.parametrize(
+    ("name", "advice"), [("x.xls", ".xlsx or .csv"), ("x.h5ad", "read_h5ad"), ("x.mtx.gz", "scipy.sparse.save_npz")]
+)
+def test_files_that_are_not_read_have_another_way(tmp_path, name, advice):
+    (tmp_path / name).touch()
+    assert advice in refusal(tmp_path / name)
 
 
 # ------------------------------------------------------------------ advice

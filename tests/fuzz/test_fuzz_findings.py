@@ -136,19 +136,6 @@ def test_errors_stay_short_whatever_the_file_says(tmp_path, shape):
     assert "of type" in refusal(tmp_path / "x.npy")
 
 
-@pytest.mark.parametrize("name", ["double", b"double", 7, [1, 2], None])
-def test_matlab_classes_may_be_written_in_any_way(tmp_path, name):
-    """Found by reading: the name of a class as text, as h5py writes it, made the file 'damaged'."""
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "x.mat", "w") as file:
-        attributes = file.create_dataset("X", data=np.eye(3)).attrs
-        if name is not None:
-            attributes["MATLAB_class"] = np.bytes_(name) if isinstance(name, bytes) else name
-        file.create_dataset("word", data=np.zeros((3, 3), "u2")).attrs["MATLAB_class"] = "char"
-    assert read_table(tmp_path / "x.mat").X.shape == (3, 3)
-    assert "class char" in refusal(tmp_path / "x.mat", array="word")
-
-
 def test_names_of_control_characters_stay_short(tmp_path):
     """Found by the fuzzer (csv): each became four letters after the name had been cut, in an error that repeats it."""
     path = tmp_path / "x.csv"

@@ -95,7 +95,7 @@ OutputOption = Annotated[
         "-o --output",
         "FILE",
         "File for the labels and their confidence: .csv, .tsv, .xlsx, .parquet, .json or .npy (labels only). With "
-        "--image for the map: .hdr (ENVI), .tif (GeoTIFF), .png or .npy; left out, it is named after the image.",
+        "--image for the map: .tif (GeoTIFF), .png or .npy; left out, it is named after the image.",
     ),
 ]
 GroupsOption = Annotated[

@@ -115,11 +115,11 @@ def choose_columns(
             how = f"{argument('label', names[i])} would score against it"
             notes.append(f"column '{printable(names[i])}' is clustered like the others; {how}")
     rest = {j: texts[j] for j in features if j in texts}
-    if len(rest) == len(features) and all(kind_of(cell) == "text" for cells in rest.values() for cell in cells):
-        if not any(map(have_units, rest.values())):
-            longest = max(texts, key=lambda j: sum(map(len, texts[j])))
-            how = f"{argument('text', names[longest])} clusters texts by their words"
-            raise FileError(path, f"no column holds numbers; {how}")
+    is_all_text = len(rest) == len(features) and all(kind_of(c) == "text" for cells in rest.values() for c in cells)
+    if is_all_text and not any(map(have_units, rest.values())):
+        longest = max(texts, key=lambda j: sum(map(len, texts[j])))
+        how = f"{argument('text', names[longest])} clusters texts by their words"
+        raise FileError(path, f"no column holds numbers; {how}")
     known = [j for j in found if names[j] or found[j] != "empty"]
     left_out = tuple((names[j], found[j]) for j in sorted(known, key=lambda j: (j != id_, j)))
     return Columns(features, label, id_, tuple(notes), rest, left_out, must_differ)

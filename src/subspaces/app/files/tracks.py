@@ -17,7 +17,7 @@ from subspaces.app.files.arrays import MAT_COPIES
 from subspaces.app.files.dataset import Dataset, Request, check_there, encode
 from subspaces.app.files.reading import read_file, suffix_of
 from subspaces.utils.files import FileError, check_size, printable, quoted
-from subspaces.utils.mat_files import Matrix, is_hdf5, list_matrices, read_matrix
+from subspaces.utils.mat_files import Matrix, list_matrices, read_matrix
 from subspaces.utils.memory import available_bytes
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array
@@ -58,8 +58,6 @@ def read_tracks(
 
 def _read_mat(path: Path, request: Request) -> Dataset:
     """Read the arrays of Hopkins155; a file that has none of them is a table like others."""
-    if is_hdf5(path):
-        return read_file(path, request)
     matrices = list_matrices(path)
     name = next((name for name in _COORDINATES if name in matrices and _is_film(matrices[name])), None)
     if name is None and "X" not in matrices:
