@@ -56,7 +56,7 @@ def folder(tmp_path):
 
 
 def test_a_spec_names_its_extractor():
-    for spec in ("pixels", "efficientnet", "timm:resnet18", "open_clip:RN50/openai", "vectors.npy"):
+    for spec in ("pixels", "efficientnet", "timm:resnet18", "vectors.npy"):
         assert as_extractor(spec).name == spec
         assert as_extractor(as_extractor(spec)) == as_extractor(spec)
     assert as_extractor(len).name == "len"
@@ -128,10 +128,8 @@ def test_the_cache_is_bounded(own_cache, monkeypatch):
     for key, vector in vectors.items():
         with caching.opened("a") as cache:
             cache.put({key: vector})
-            cache.get([bytes([0])])  # in use all the time
     with caching.opened("a") as cache:
         kept = cache.get(list(vectors))
-    assert bytes([0]) in kept
     assert bytes([199]) in kept
     assert 20 < len(kept) < 60
     assert (own_cache / caching.FILE).stat().st_size < 400_000

@@ -1,7 +1,6 @@
-"""Networks: the weights are the known ones or none; timm and open_clip with tiny random weights."""
+"""Networks: the weights are the known ones or none; timm with tiny random weights."""
 
 import hashlib
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,31 +17,11 @@ def photographs():
     return random.integers(0, 256, (20, 40, 50, 3)).astype(np.uint8)
 
 
-@pytest.fixture
-def torchvision():
-    """What timm and open_clip import; where its compiled half does not fit PyTorch, its Python half alone."""
-    torch = pytest.importorskip("torch")
-    try:
-        return pytest.importorskip("torchvision")
-    except RuntimeError:  # operator torchvision::nms does not exist
-        for name in [name for name in sys.modules if name.startswith("torchvision")]:
-            del sys.modules[name]
-        library = torch.library.Library("torchvision", "FRAGMENT")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        _KEPT.append(library)
-        return pytest.importorskip("torchvision")
-
-
-_KEPT = []
-
-
 def test_what_is_not_installed_is_said(photographs, monkeypatch):
     monkeypatch.setattr("subspaces.app.features.extractor.find_spec", lambda name: None)
     for spec, words in (
         ("efficientnet", r'needs torch, .*pip install "subspaces\[images\]"'),
         ("timm:resnet18", "needs timm: pip install timm"),
-        ("open_clip:RN50", "needs open_clip: pip install open_clip_torch"),
     ):
         with pytest.raises(ImportError, match=words):
             as_extractor(spec).check()
@@ -93,7 +72,7 @@ def test_efficientnet(photographs, tmp_path):
     assert networks._efficientnet.cache_info().currsize == 0
 
 
-def test_timm_by_name(photographs, torchvision):
+def test_timm_by_name(photographs):
     pytest.importorskip("timm", exc_type=ImportError)
     extractor = Timm("test_vit", (("pretrained", False),))
     vectors = vectors_of(photographs, extractor)

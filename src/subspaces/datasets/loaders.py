@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from subspaces.datasets._formats import Points
 from subspaces.datasets.synthetic import Seed, positive
 from subspaces.utils.atomic import remove_leftovers, unfinished, write_atomically
 from subspaces.utils.distances import unknown_name
-from subspaces.utils.files import FileError
+from subspaces.utils.files import FileError, user_cache
 from subspaces.utils.types import Array, Labels
 
 Folder = str | PathLike[str] | None
@@ -87,15 +86,7 @@ def get_data_home(data_home: Folder = None) -> Path:
     'faces'
     """
     named = data_home or os.environ.get(VARIABLE)
-    if named:
-        return Path(named).expanduser()
-    if sys.platform == "win32":
-        cache = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    elif sys.platform == "darwin":
-        cache = "~/Library/Caches"
-    else:
-        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "subspaces"
+    return Path(named).expanduser() if named else user_cache()
 
 
 def _load(

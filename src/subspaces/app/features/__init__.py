@@ -1,8 +1,8 @@
 """Vectors of pictures and texts, made before anything else.
 
-A *spec* says how: ``"pixels"``, ``"efficientnet"``, ``"timm:NAME"``, ``"open_clip:NAME"``, ``"tfidf"``,
-``"sentences"``, a path to a ``.npy`` of vectors, or a function. :func:`as_extractor` makes an object of it,
-:func:`vectors_of` applies it, and vectors that take a network are kept in the user's cache folder.
+A *spec* says how: ``"pixels"``, ``"efficientnet"``, ``"timm:NAME"``, ``"tfidf"``, ``"sentences"``, a path to a
+``.npy`` of vectors, or a function. :func:`as_extractor` makes an object of it, :func:`vectors_of` applies it, and
+vectors that take a network are kept in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ EXTRACTORS: dict[str, tuple[str, str]] = {
     "timm:": ("networks", "Timm"),
     "tfidf": ("documents", "Tfidf"),
     "sentences": ("documents", "Sentences"),
-    "open_clip:": ("networks", "OpenClip"),
 }
 """Module and class of each spec; after a colon comes the name of a network, which the class is given."""
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-import sys
-import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,32 +16,25 @@ from pathlib import Path
 
 import numpy as np
 
+from subspaces.utils.files import user_cache
 from subspaces.utils.types import Array
 
 VARIABLE = "SUBSPACES_CACHE"
-FILE = "features-1.sqlite"
+FILE = "features-2.sqlite"
 MAX_BYTES = 2**30
-"""Bytes of vectors that are kept at most; beyond, those not used for longest go."""
+"""Bytes of vectors that are kept at most; beyond, the older half goes."""
 
 _AT_ONCE = 500  # keys in one question; SQLite's own limit is 999 in old versions
 _WAIT = 5.0  # seconds for another process that writes
-_TABLE = (
-    "CREATE TABLE IF NOT EXISTS vectors (extractor BLOB, item BLOB, used REAL, vector BLOB, "
-    "PRIMARY KEY (extractor, item)) WITHOUT ROWID"
-)
+_TABLE = "CREATE TABLE IF NOT EXISTS vectors (extractor BLOB, item BLOB, vector BLOB, PRIMARY KEY (extractor, item))"
 
 
 def folder() -> Path | None:
     """Return the folder of the cache; None if it is switched off."""
     given = os.environ.get(VARIABLE)
-    if given is not None:
-        return None if given.strip().lower() in ("", "0", "off", "no", "none") else Path(given)
-    home = Path.home()
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "subspaces"
-    if os.name == "nt":
-        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "subspaces"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "subspaces"
+    if given is None:
+        return user_cache()
+    return None if given.strip().lower() in ("", "0", "off", "no", "none") else Path(given)
 
 
 class Cache:
@@ -59,30 +50,25 @@ class Cache:
         def ask(database: sqlite3.Connection) -> None:
             for start in range(0, len(items), _AT_ONCE):
                 some = items[start : start + _AT_ONCE]
-                where = f"extractor = ? AND item IN ({', '.join('?' * len(some))})"
-                question = f"SELECT item, vector FROM vectors WHERE {where}"
-                rows = database.execute(question, (self.extractor, *some)).fetchall()
+                places = ", ".join("?" * len(some))
+                question = f"SELECT item, vector FROM vectors WHERE extractor = ? AND item IN ({places})"
+                rows = database.execute(question, (self.extractor, *some))
                 found.update({item: vector for item, stored in rows if (vector := _unpacked(stored)) is not None})
-                database.execute(f"UPDATE vectors SET used = ? WHERE {where}", (time.time(), self.extractor, *some))
 
         self._try(ask)
         return found
 
     def put(self, vectors: dict[bytes, Array]) -> None:
         """Keep vectors, all of them or none."""
-        rows = [(self.extractor, item, time.time(), _packed(vector)) for item, vector in vectors.items()]
+        rows = [(self.extractor, item, _packed(vector)) for item, vector in vectors.items()]
 
         def keep(database: sqlite3.Connection) -> None:
-            database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", rows)
+            database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
             names = ("page_count", "freelist_count", "page_size")
             n_pages, n_free, size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
-            total = (n_pages - n_free) * size
-            if total > MAX_BYTES:  # forget a quarter more than must go, so that it is not done every time
-                running = "SUM(LENGTH(vector)) OVER (ORDER BY used, extractor, item)"
-                upto = f"SELECT extractor, item, {running} AS upto FROM vectors"
-                old = f"SELECT extractor, item FROM ({upto}) WHERE upto <= ?"
-                must_go = total - MAX_BYTES * 3 // 4
-                database.execute(f"DELETE FROM vectors WHERE (extractor, item) IN ({old})", (must_go,))
+            if (n_pages - n_free) * size > MAX_BYTES:
+                middle = "(SELECT (MIN(rowid) + MAX(rowid)) / 2 FROM vectors)"
+                database.execute(f"DELETE FROM vectors WHERE rowid <= {middle}")
 
         self._try(keep)
 
@@ -122,7 +108,7 @@ def _database(place: Path) -> sqlite3.Connection | None:
         try:
             with database:
                 database.execute(_TABLE)
-                database.execute("SELECT extractor, item, used, vector FROM vectors LIMIT 1").fetchall()
+                database.execute("SELECT extractor, item, vector FROM vectors LIMIT 1").fetchall()
             return database
         except sqlite3.DatabaseError as error:
             database.close()

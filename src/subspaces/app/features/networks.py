@@ -1,4 +1,4 @@
-"""Vectors of pictures by networks that others trained: EfficientNet-Lite0 from a package registry, timm, open_clip.
+"""Vectors of pictures by networks that others trained: EfficientNet-Lite0 from a package registry, those of timm.
 
 PyTorch and the packages are imported when the first unknown picture comes. A network runs in batches of one size, in
 eval mode and without gradients, so that a picture's vector does not depend on those that came with it beyond rounding.
@@ -134,105 +134,65 @@ def weights(path: Path, sha256: str = WEIGHTS) -> Any:
 
 
 @dataclass(frozen=True)
-class FromHub(Network):
-    """A network of a package that fetches weights by name; they are then on this machine.
+class Timm(Network):
+    """A network of timm, by name, without its last layer: ``"timm:resnet18"``; weights come from a hub the first time.
 
     What is kept in the cache is known by the weights themselves, so that the network is loaded before it is asked.
     """
 
     model: str
     options: tuple[tuple[str, Any], ...] = field(default=())
-    """For the function of the package that makes the network, such as ``(("pretrained", False),)``."""
+    """For the function that makes the network, such as ``(("pretrained", False),)``."""
 
-    library: ClassVar[str]
+    packages, install = ("timm",), "pip install timm"
 
     @property
     def name(self) -> str:
         """Its spec."""
-        return f"{self.library}:{self.model}"
-
-    def parts(self) -> tuple[Any, Any]:
-        """Call :meth:`made`; errors say what to do."""
-        self.check()
-        try:
-            with quiet():
-                return self.made()
-        except ImportError as error:
-            raise ImportError(f'features="{self.name}": {printable(error, 200)}; {self.install}') from error
-        except Exception as error:  # unknown names, hubs out of reach: as many kinds as libraries below
-            reason = printable(" ".join(str(error).split()), 160)
-            raise RuntimeError(
-                f'features="{self.name}": {self.library} cannot give this network ({reason}). Check the name; the '
-                "weights come from a hub the first time: on a machine without access, load them once where there is, "
-                'copy the folder that HF_HOME names (or ~/.cache/huggingface) over, or use features="efficientnet", '
-                "whose weights come with its package."
-            ) from error
-
-    def made(self) -> tuple[Any, Any]:
-        """Return the network and the function that prepares a Pillow image for it."""
-        raise NotImplementedError
+        return f"timm:{self.model}"
 
     @property
     def identity(self) -> str:
         """The weights and the way to prepare pictures."""
-        return _from_hub(self)[2]
+        return _timm(self)[2]
 
     def prepared(self, item: Item) -> Array:
-        """Prepare the picture as the network's own package does it."""
+        """Prepare the picture as the network was trained."""
         from PIL import Image
 
         pixels = np.rint(255 * as_rgb(item, None)).astype(np.uint8)
-        return np.asarray(_from_hub(self)[1](Image.fromarray(pixels)), dtype=np.float32)
+        return np.asarray(_timm(self)[1](Image.fromarray(pixels)), dtype=np.float32)
+
+    def loaded(self) -> Callable[[Any], Any]:
+        """Return the network up to its last layer, pooled."""
+        network = _timm(self)[0]
+        return lambda batch: network(batch).flatten(1)
 
 
 @lru_cache(maxsize=1)
-def _from_hub(extractor: FromHub) -> tuple[Any, Any, str]:
-    """Return network, preparation, and the identity of both."""
-    network, transform = extractor.parts()
+def _timm(extractor: Timm) -> tuple[Any, Any, str]:
+    """Return network, preparation, and the identity of both; errors say what to do."""
+    extractor.check()
+    try:
+        with quiet():
+            import timm
+
+            options = {"pretrained": True, "num_classes": 0, **dict(extractor.options)}
+            network = timm.create_model(extractor.model, **options).eval()
+            config = timm.data.resolve_model_data_config(network)
+            transform = timm.data.create_transform(**config, is_training=False)
+    except ImportError as error:
+        raise ImportError(f'features="{extractor.name}": {printable(error, 200)}; {extractor.install}') from error
+    except Exception as error:  # unknown names, hubs out of reach: as many kinds as libraries below
+        reason = printable(" ".join(str(error).split()), 160)
+        raise RuntimeError(
+            f'features="{extractor.name}": timm cannot give this network ({reason}). Check the name; the weights come '
+            "from a hub the first time: on a machine without access, load them once where there is, copy the folder "
+            'that HF_HOME names (or ~/.cache/huggingface) over, or use features="efficientnet", whose weights come '
+            "with its package."
+        ) from error
     digest = hashlib.sha256()
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(name.encode())
         digest.update(tensor.cpu().contiguous().numpy().tobytes())
     return network, transform, f"{extractor.name} {digest.hexdigest()} {transform}"
-
-
-@dataclass(frozen=True)
-class Timm(FromHub):
-    """A network of timm, by name, without its last layer: ``"timm:resnet18"``."""
-
-    library, packages, install = "timm", ("timm",), "pip install timm"
-
-    def made(self) -> tuple[Any, Any]:
-        """Make the network with the weights that timm has for it."""
-        import timm
-
-        network = timm.create_model(self.model, **{"pretrained": True, "num_classes": 0, **dict(self.options)})
-        network.eval()
-        config = timm.data.resolve_model_data_config(network)
-        return network, timm.data.create_transform(**config, is_training=False)
-
-    def loaded(self) -> Callable[[Any], Any]:
-        """Return the network up to its last layer, pooled."""
-        network = _from_hub(self)[0]
-        return lambda batch: network(batch).flatten(1)
-
-
-@dataclass(frozen=True)
-class OpenClip(FromHub):
-    """The pictures' half of a network of open_clip: ``"open_clip:ViT-B-32/laion2b_s34b_b79k"``, name and weights."""
-
-    library, packages, install = "open_clip", ("open_clip",), "pip install open_clip_torch"
-
-    def made(self) -> tuple[Any, Any]:
-        """Make the network with the weights named, or those that its name on the hub brings."""
-        import open_clip
-
-        model, _, tag = self.model.partition("/") if not self.model.startswith("hf-hub:") else (self.model, "", "")
-        given = {"pretrained": tag or None, "require_pretrained": True, **dict(self.options)}
-        network, _, transform = open_clip.create_model_and_transforms(model, **given)
-        return network.eval(), transform
-
-    def loaded(self) -> Callable[[Any], Any]:
-        """Return the encoder of pictures."""
-        network = _from_hub(self)[0]
-        return lambda batch: network.encode_image(batch)

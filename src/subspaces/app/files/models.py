@@ -31,7 +31,7 @@ OURS = {
     "estimators.sampled": "SampledClusterer",
     "app.features.documents": "Sentences Tfidf",
     "app.features.extractor": "FromFile",
-    "app.features.networks": "EfficientNet OpenClip Timm",
+    "app.features.networks": "EfficientNet Timm",
     "app.features.pixels": "Pixels",
     "kernels.base": "Precomputed",
     "kernels.correntropy": "Correntropy CosineMap",
@@ -81,7 +81,6 @@ _ALLOWED = {
 _EXTRACTORS = {
     "EfficientNet": "side",
     "FromFile": "path",
-    "OpenClip": "model options",
     "Pixels": "size",
     "Sentences": "",
     "Tfidf": "words weights directions",
@@ -92,8 +91,8 @@ _EXTRACTORS = {
 _PLACES = {("reading", "features"), ("estimator", "features"), ("estimator", "extractor_")}
 """Places of extractors. Elsewhere a part may be called, and an extractor that is called opens files."""
 
-_NETWORKS = {"Timm": r"[\w.-]+", "OpenClip": r"[\w-]+(/[\w-]+)?"}
-"""Names of networks that their package knows; never an address (``hf-hub:``) or a file."""
+_NETWORK = r"[\w.-]+"
+"""Name of a network that timm knows; never an address (``hf-hub:``) or a file."""
 
 _ENTRY = 60
 """Bytes that a byte of the list of parts may take while it is read: 5 in models, 25 in lists of empty lists."""
@@ -273,11 +272,11 @@ def _trouble_of_extractor(path: tuple[str, ...], part: dict[str, Any]) -> str:
     held: dict[str, Any] = inner["content"] if inner.get("__loader__") == "DictNode" else {}
     if set(held) != set(_EXTRACTORS[name].split()) or (not held and inner.get("content") != "null"):
         return f"{name} with other attributes"
-    if name not in _NETWORKS:
+    if name != "Timm":
         return ""
     model, options = held["model"], held["options"]
     text = json.loads(model["content"]) if model["__loader__"] == "JsonNode" else None
-    is_plain = isinstance(text, str) and re.fullmatch(_NETWORKS[name], text, re.ASCII)
+    is_plain = isinstance(text, str) and re.fullmatch(_NETWORK, text, re.ASCII)
     is_alone = (options["__loader__"], options["content"]) == ("TupleNode", [])
     return "" if is_plain and is_alone else f"the network {printable(text)}" + ("" if is_alone else " with options")
 
