@@ -97,7 +97,6 @@ def moments():
         "labels on disk": (os, "fsync", 1),
         "labels in place": (os, "replace", 1),
         "sorting": (shutil, "copy2", 7),
-        "contact sheet": (Image.Image, "save", 1),
         "plots": (Figure, "savefig", 2),
         "report on disk": (os, "fsync", 3),
     }

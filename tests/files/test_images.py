@@ -197,7 +197,7 @@ def test_files_are_copied_into_a_folder_per_cluster(photos, tmp_path):
     sorting.check_target(target, source=photos)
     places = sorting.sort_into(target, photos, NAMES, summary_of([0, 1, 0, 1, 0, 1]))
     assert places[:2] == ["cluster_00/0.png", "cluster_01/1.png"]
-    expected = [*places, "cluster_00.png", "cluster_01.png", "index.csv", images.MARKER]
+    expected = [*places, "index.csv", images.MARKER]
     assert names_in(target) == sorted(expected)
     assert all(
         (target / place).read_bytes() == (photos / name).read_bytes() for place, name in zip(places, NAMES, strict=True)
@@ -206,9 +206,6 @@ def test_files_are_copied_into_a_folder_per_cluster(photos, tmp_path):
     rows = list(csv.DictReader((target / "index.csv").read_text().splitlines()))
     assert [row["file"] for row in rows] == places
     assert list(rows[0]) == ["id", "cluster", "confidence", "second_cluster", "margin", "fits_nowhere", "file"]
-    with Image.open(target / "cluster_00.png") as sheet:
-        assert sheet.size[0] >= sorting.TILE
-        assert np.asarray(sheet).std() > 10
     assert sorted(path.name for path in tmp_path.iterdir()) == ["photos", "sorted"]
 
 
@@ -284,14 +281,6 @@ def test_full_disk_is_refused_before_copying(photos, tmp_path, monkeypatch):
 def test_sorted_folders_are_no_input(photos):
     sorting.sort_into(photos / "sorted", photos, NAMES, summary_of([0, 1, 0, 1, 0, 1]))
     assert read_table(photos).ids == NAMES
-
-
-def test_contact_sheet_shows_what_can_be_read(photos):
-    sheet = np.asarray(sorting.contact_sheet([photos / "5.png", photos / "gone.png"]))
-    first, second = sheet[:, : sorting.TILE + 4], sheet[:, sorting.TILE + 6 :]
-    middle = sorting.TILE // 2
-    assert first.std() > 10
-    assert (second[middle - 5 : middle + 5, middle - 5 : middle + 5] == 204).all()  # grey
 
 
 def test_old_folder_comes_back_if_the_new_one_cannot_take_its_place(photos, tmp_path, monkeypatch):

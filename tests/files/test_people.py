@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -362,7 +360,7 @@ def test_own_columns_of_several_files(tmp_path):
     assert read_table(tmp_path / "x.parquet", label="cluster", missing="drop").original.equals(frame)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".json", ".npy"])
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".npy"])
 def test_labels_are_written_beside_the_own_columns(tmp_path, suffix):
     data = read_table(own_table(tmp_path / "x.csv"), label="cluster", missing="drop")
     frame = data.original.rename(columns={"Day": "=1+1"})
@@ -374,9 +372,6 @@ def test_labels_are_written_beside_the_own_columns(tmp_path, suffix):
         assert np.load(path).tolist() == [*labels[:3], -1, *labels[3:]]
         return
     assert read_labels(path).labels == [str(label) for label in labels]
-    if suffix == ".json":
-        assert json.loads(path.read_text())["table"]["Length"][3] is None
-        return
     read = {".csv": pd.read_csv, ".xlsx": pd.read_excel, ".parquet": pd.read_parquet}[suffix](path)
     day = "=1+1" if suffix == ".parquet" else "'=1+1"
     assert list(read.columns) == ["id", day, "ring", "Length", "cluster (before)", "Width", "cluster", "confidence"]

@@ -131,7 +131,7 @@ class Outputs:
         if run.data is not None or self.labels.suffix not in LEFT:
             table: dict[str, Any] = {} if run.data is None else {**run.data.table, "original": run.data.original}
             table["sheets"] = {} if run.groups is None else {"groups": run.groups.table()}
-            table |= {"columns": run.columns(), "extra": run.document, "force": self.force}
+            table |= {"columns": run.columns(), "force": self.force}
             with phase("Writing the labels"):
                 write_labels(self.labels, run.estimator.labels_, **table)
         return [f"labels written to {self.labels}"]

@@ -94,7 +94,7 @@ OutputOption = Annotated[
     output(
         "-o --output",
         "FILE",
-        "File for the labels and their confidence: .csv, .tsv, .xlsx, .parquet, .json or .npy (labels only). With "
+        "File for the labels and their confidence: .csv, .tsv, .xlsx, .parquet or .npy (labels only). With "
         "--image for the map: .tif (GeoTIFF), .png or .npy; left out, it is named after the image.",
     ),
 ]
@@ -120,7 +120,7 @@ ReportOption = Annotated[
 ]
 SortOption = Annotated[
     Path | None,
-    output("--sort-into", "FOLDER", "Copy each image into a folder per cluster, with contact sheets and an index."),
+    output("--sort-into", "FOLDER", "Copy each image into a folder per cluster, with an index."),
 ]
 SaveOption = Annotated[
     Path | None, output("--save", "FILE", 'The fitted model (.skops), for "subspaces predict" on new files.')

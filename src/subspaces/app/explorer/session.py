@@ -431,7 +431,7 @@ class Session:
         columns: dict[str, Any] = dict(view.summary.columns())
         if any(view.names):
             columns = {"name": np.array([view.name_of(k) for k in view.labels.tolist()], dtype=object), **columns}
-        write_labels(path, view.labels, columns=columns, force=force, extra=self._document(), **self.data.table)
+        write_labels(path, view.labels, columns=columns, force=force, **self.data.table)
 
     def labels_file(self, suffix: str) -> io.BytesIO:
         """Return that file as bytes."""

@@ -178,7 +178,8 @@ def _timm(extractor: Timm) -> tuple[Any, Any, str]:
             import timm
 
             options = {"pretrained": True, "num_classes": 0, **dict(extractor.options)}
-            network = timm.create_model(extractor.model, **options).eval()
+            network = timm.create_model(extractor.model, **options)
+            network.eval()
             config = timm.data.resolve_model_data_config(network)
             transform = timm.data.create_transform(**config, is_training=False)
     except ImportError as error:

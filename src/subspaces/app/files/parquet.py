@@ -131,9 +131,7 @@ def _first_texts(path: Path, names: list[str], positions: list[int], max_bytes: 
     return found
 
 
-def _values(
-    path: Path, features: list[str], beside: list[str], max_bytes: int
-) -> tuple[Array, dict[str, list[Any]]]:
+def _values(path: Path, features: list[str], beside: list[str], max_bytes: int) -> tuple[Array, dict[str, list[Any]]]:
     """Read the features as an array and the columns beside them as lists."""
     import pyarrow.types as types
 

@@ -1,4 +1,4 @@
-"""Sort the images of a folder into one folder per cluster (``--sort-into``), with contact sheets and an index."""
+"""Sort the images of a folder into one folder per cluster (``--sort-into``), with an index."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from subspaces.app.files.image_files import MARKER, thumbnail
+from subspaces.app.files.image_files import MARKER
 from subspaces.app.files.writing import check_folder_of, write_rows
 from subspaces.utils.atomic import is_abandoned, remove, temporary_name, unfinished
 from subspaces.utils.files import FileError, argument, printable, readable_bytes
@@ -25,12 +23,6 @@ from subspaces.utils.spelling import counted
 
 if TYPE_CHECKING:
     from subspaces.engine.confidence import Summary
-
-TILE = 96
-"""Pixels of the square that an image gets on a contact sheet."""
-
-MAX_TILES = 200
-"""Images on one contact sheet; the surest come first."""
 
 
 def check_target(path: str | PathLike[str], *, source: Path, force: bool = False) -> None:
@@ -88,13 +80,6 @@ def sort_into(
                     else:
                         shutil.copy2(folder / name, building / place)
                     step()
-            with phase("Making contact sheets", len(summary.clusters)) as step:
-                for label in summary.clusters:
-                    members = np.flatnonzero(summary.labels == label)
-                    members = members[np.argsort(-summary.confidence[members], kind="stable")]
-                    sheet = contact_sheet([folder / names[i] for i in members[:MAX_TILES]])
-                    sheet.save(building / f"{_cluster_name(label, summary)}.png")
-                    step()
             _write_index(building / "index.csv", names, places, summary)
             (building / MARKER).write_text(json.dumps({"made_by": "subspaces", "files": sorted(_present(building))}))
             _replace(building, target)
@@ -103,24 +88,6 @@ def sort_into(
             raise OSError(error.errno, error.strerror, str(target)) from None  # else it names the source, or nothing
         raise
     return places
-
-
-def contact_sheet(files: Sequence[Path]) -> Any:
-    """Draw images side by side, each fitted into a square; one that cannot be read leaves its square grey."""
-    from PIL import Image, ImageOps
-
-    n_columns = max(1, min(len(files), round(np.sqrt(1.5 * len(files)))))
-    n_rows = -(-len(files) // n_columns)
-    step = TILE + 4
-    sheet = Image.new("RGB", (n_columns * step + 4, n_rows * step + 4), "white")
-    for i, file in enumerate(files):
-        x, y = 4 + step * (i % n_columns), 4 + step * (i // n_columns)
-        try:
-            tile = ImageOps.contain(thumbnail(file, TILE), (TILE, TILE), Image.Resampling.LANCZOS)  # small ones grow
-        except Exception:  # it could be read a moment ago; the sheet is still worth having
-            tile = Image.new("RGB", (TILE, TILE), (204, 204, 204))
-        sheet.paste(tile, (x + (TILE - tile.width) // 2, y + (TILE - tile.height) // 2))
-    return sheet
 
 
 def _cluster_name(label: int, summary: Summary) -> str:

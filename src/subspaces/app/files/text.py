@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from subspaces.app.files.cells import kind_of
-from subspaces.app.files.head import looks_like_header, usual_width
+from subspaces.app.files.head import usual_width
 from subspaces.utils.files import FileError, check_size, printable, readable_bytes
 
 SEPARATORS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",;\t "}
@@ -48,7 +48,6 @@ Item = TypeVar("Item")
 class Layout:
     """Properties of a table known before its rows are read."""
 
-    names: list[str] | None = None
     notes: tuple[str, ...] = ()
     delimiter: str = ","
     encoding: str = ""
@@ -120,7 +119,7 @@ def find_encoding(path: Path, max_bytes: int) -> str:
 
 
 @contextmanager
-def open_text(path: Path, max_bytes: int, header: bool | None = None) -> Iterator[tuple[Iterator[Row], Layout]]:
+def open_text(path: Path, max_bytes: int) -> Iterator[tuple[Iterator[Row], Layout]]:
     """Open the rows of a text file, with its layout; the suffix gives the candidate separators."""
     candidates = SEPARATORS[Path(path.name.lower().removesuffix(".gz")).suffix]
     encoding = find_encoding(path, max_bytes)
@@ -129,15 +128,13 @@ def open_text(path: Path, max_bytes: int, header: bool | None = None) -> Iterato
         sample = take_sample(lines, len, _is_content)
         n = _count_comments(sample)
         delimiter = find_delimiter(sample[n:], candidates)
-        names = _names_in_comment(sample[n - 1], sample[n:], delimiter) if n and header is None else None
         notes = () if encoding != "cp1252" else ("the file is not UTF-8 and was read as Windows-1252",)
         if n:
             which = "line 1 is a comment" if n == 1 else f"lines 1 to {n} are comments"
             was = "was" if n == 1 else "were"
-            taken = f"; the names of the columns were taken from {'it' if n == 1 else 'the last'}"
-            notes = (*notes, which + (f" and {was} left out" if names is None else taken))
+            notes = (*notes, f"{which} and {was} left out")
         rows = _rows(path, chain(sample[n:], lines), delimiter, n, max_bytes)
-        yield rows, Layout(names, notes, delimiter, encoding)
+        yield rows, Layout(notes, delimiter, encoding)
 
 
 def _rows(path: Path, lines: Iterator[str], delimiter: str, n_before: int, max_bytes: int) -> Iterator[Row]:
@@ -203,15 +200,6 @@ def _count_comments(lines: Sequence[str]) -> int:
     """Count the comments above the table, with blank lines between them; 0 where all is comment."""
     first = next((i for i, line in enumerate(lines) if _is_content(line)), 0)
     return max((i + 1 for i in range(first) if lines[i].strip()), default=0)
-
-
-def _names_in_comment(line: str, below: Sequence[str], delimiter: str) -> list[str] | None:
-    """Return the names of columns in the last comment above a table without a header, as NumPy writes them."""
-    names = next(iter(_split([line.lstrip().lstrip("#%/").strip()], delimiter)), [])
-    rows = _split(below, delimiter)
-    if len(names) < 2 or len(names) != usual_width(rows)[0] or any(kind_of(name) == "number" for name in names):
-        return None
-    return None if looks_like_header(*rows[:2]) else names
 
 
 def _is_content(line: str) -> bool:
