@@ -148,10 +148,10 @@ def test_from_a_folder_to_sorted_images_and_a_report(faces, tmp_path):
     assert "broken.png" in page
     assert "**Quality**" in (tmp_path / "tables.md").read_text()
     more = ("--set", "link=true", "--set", "image_size=6x8")
-    document = found("cluster", faces, "-k", 2, "--sort-into", tmp_path / "sorted", *more)
+    document = found("cluster", faces, "-k", 2, "--sort-into", tmp_path / "linked", *more)
     assert document["n_features"] == 48
     assert document["skipped"] == [{"file": "broken.png", "reason": "not an image of a known format"}]
-    assert (tmp_path / "sorted" / "cluster_00").is_dir()
+    assert (tmp_path / "linked" / "cluster_00").is_dir()
 
 
 def test_outputs_are_refused_before_computing(faces, frame, tmp_path, monkeypatch):

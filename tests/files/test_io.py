@@ -114,20 +114,6 @@ def test_labels_are_never_used_unasked(tmp_path):
     assert 'label="label"' in data.notes[0]
 
 
-def test_scale_is_applied_if_scalar(tmp_path):
-    X = np.array([[0, 4080], [2040, 1]], dtype=np.int16)
-    np.savez(tmp_path / "x.npz", X=X, scale=1 / 4080)
-    data = read_table(tmp_path / "x.npz")
-    np.testing.assert_allclose(data.X, X / 4080)
-    assert "scale" in data.notes[0]
-    np.savez(tmp_path / "f.npz", X=X.astype(np.float32), scale=0.5)
-    assert read_table(tmp_path / "f.npz").X.dtype == np.float32
-    np.savez(tmp_path / "v.npz", X=X, scale=np.array([1.0, 2.0]))
-    np.testing.assert_array_equal(read_table(tmp_path / "v.npz").X, X)
-    np.savez(tmp_path / "nan.npz", X=X, scale=np.nan)
-    assert "'scale' is nan" in refusal(tmp_path / "nan.npz")
-
-
 def test_array_is_chosen_or_asked_for(tmp_path):
     X = POINTS
     path = tmp_path / "x.npz"

@@ -82,7 +82,7 @@ class Outputs:
             if task.is_image or (main.exists() and not main.is_dir()):
                 this = "not the pixels of one" if task.is_image else "this is a file"
                 raise refuse("--sort-into", f"sorts the images of a folder, {this}")
-            check_target(self.folder, source=main, force=force)
+            check_target(self.folder, source=main)
         if self.model is not None:
             from subspaces.app.files.models import SUFFIX, check_features, check_model_library
 

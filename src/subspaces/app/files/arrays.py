@@ -6,7 +6,6 @@ import math
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,7 +18,6 @@ from subspaces.app.files.dataset import (
     check_not_empty,
     check_points,
     encode,
-    has_gaps,
     whole_numbers,
 )
 from subspaces.utils.column_names import LABEL_NAMES
@@ -78,15 +76,11 @@ def read_vector(path: Path, max_bytes: int) -> Array:
 
 
 def read_npz(path: Path, request: Request) -> Dataset:
-    """Read samples and companions from an archive of arrays; a scalar ``scale`` multiplies the samples."""
+    """Read samples and companions from an archive of arrays."""
     with npz_arrays(path) as (infos, load):
         if {"data", "format", "shape"} <= infos.keys() and {"indices", "row", "offsets"} & infos.keys():
             return _read_sparse_archive(path, infos, load, request)
-        scale = infos.get("scale")
-        if scale is None or scale.kind != "number" or math.prod(scale.shape) != 1:
-            return _dataset(path, infos, load, request)
-        # the product is a second array beside the first
-        return _scaled(_dataset(path, infos, load, request, n_copies=2), load("scale"))
+        return _dataset(path, infos, load, request)
 
 
 @contextmanager
@@ -122,19 +116,6 @@ def _kind(dtype: np.dtype) -> str:
 def _read_array(stream: IO[bytes]) -> Array:
     with quiet():
         return np.lib.format.read_array(stream, allow_pickle=False)
-
-
-def _scaled(data: Dataset, scale: Array) -> Dataset:
-    """Undo the packing of real numbers into integers: ``X * scale`` (float32 stays float32)."""
-    factor = float(scale.reshape(-1)[0])
-    if not np.isfinite(factor) or factor == 0:
-        raise FileError(data.source, f"the array 'scale' is {factor}; it must be a finite number other than zero")
-    with np.errstate(over="ignore", invalid="ignore"):
-        X = data.X * (data.X.dtype.type(factor) if data.X.dtype.kind == "f" else factor)
-    if has_gaps(X):
-        raise FileError(data.source, f"the points times the array 'scale', {factor:.6g}, are too large for {X.dtype}")
-    note = f"the points were multiplied by the file's scale {factor:.6g}"
-    return replace(data, X=X, notes=(*data.notes, note))
 
 
 def _read_sparse_archive(path: Path, infos: Infos, load: Load, request: Request) -> Dataset:

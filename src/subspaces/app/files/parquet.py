@@ -123,7 +123,7 @@ def _choose(path: Path, schema: Any, request: Request) -> Columns:
 def _first_texts(path: Path, names: list[str], positions: list[int], max_bytes: int) -> dict[int, Sequence[str]]:
     """Return the first texts of columns; none of a column whose first texts are too long to look at."""
     found: dict[int, Sequence[str]] = dict.fromkeys(positions, ())
-    batch = next(_batches(path, [names[i] for i in positions], SAMPLE, max_bytes), None)
+    batch: Any = next(_batches(path, [names[i] for i in positions], SAMPLE, max_bytes), None)
     for i in positions if batch is not None else ():
         column = batch.column(names[i])
         if _text_bytes(column) < SAMPLE_CHARACTERS:

@@ -105,7 +105,7 @@ def read_table(
     keep : columns to use although they look like identifiers, which are left out and noted; None: all that are numbers
     array : array with the samples in a ``.npz`` or ``.mat`` file
         By default ``X``, else the only array with two or more dimensions, else ``fea`` or ``data``. Further
-        dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the samples.
+        dimensions (images) are flattened.
     header : True if the first line of a text file holds the names of the columns; by default found from two lines
     decimal : {".", ","}, the sign before the decimals in a text file; by default found from the first lines
     max_bytes : the most memory the values may take; by default the memory that is free now
