@@ -52,7 +52,6 @@ class Layout:
     delimiter: str = ","
     encoding: str = ""
     is_sheet: bool = False  # rows end with their last cell that is not empty
-    has_formulas: bool = False  # without a stored result
 
 
 # ------------------------------------------------------------------ bytes
