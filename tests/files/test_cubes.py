@@ -71,6 +71,7 @@ def test_envi_ignored_pixels(tmp_path):
         ({"data_type": 99}, "damaged"),
         ({"data_type": 6}, "complex64; an image of real numbers is needed"),
         ({"samples": None}, "damaged"),
+        ({"interleave": "bqs"}, "interleave 'bqs' is none of bsq, bil and bip"),
         ({"lines": -3}, "damaged"),
         ({"lines": 999}, "it promises 79.9 kB, and x.dat holds 240 bytes"),
         ({"lines": 10**9}, "it promises"),

@@ -194,6 +194,8 @@ def _read_raster(path: Path, request: Request) -> _Raw:
             if dtype.kind not in "biuf":
                 raise FileError(path, f"its values are {printable(dtype)}; an image of real numbers is needed")
             bands, header = list(range(1, file.count + 1)), file.tags(ns="ENVI")
+            if is_envi and header.get("interleave", "").lower() not in ("bsq", "bil", "bip"):  # GDAL would guess
+                raise FileError(path, f"interleave '{printable(header.get('interleave'))}' is none of bsq, bil and bip")
             n_pixels, present = file.height * file.width, data.stat().st_size
             promised = n_pixels * len(bands) * dtype.itemsize + int(header.get("header_offset", 0))
             if is_envi and present < promised:  # GDAL would fill it up with zeros

@@ -180,7 +180,7 @@ def check_there(path: Path) -> None:
         return
     if not path.parent.is_dir():
         raise FileError(path, "no such file: its folder does not exist; check the name of the folder")
-    there = {other.stem.casefold(): other.name for other in path.parent.iterdir()}
+    there = {other.stem.casefold(): other.name for other in path.parent.iterdir() if other.exists()}
     near = get_close_matches(path.stem.casefold(), there, n=1, cutoff=0.7)
     hint = f"; did you mean '{printable(there[near[0]])}'?" if near else "; check the name and the folder"
     raise FileError(path, f"no such file{hint}")
