@@ -258,12 +258,6 @@ def _fetch_covtype(folder: Path) -> Points:
     return _formats.points_of(covtype.data.astype(np.int16), covtype.target)  # its values are small integers
 
 
-def _fetch_orl(folder: Path) -> Points:
-    faces = sklearn.datasets.fetch_olivetti_faces(data_home=str(folder), n_retries=1)
-    blocks = (faces.images * 255).reshape(-1, 32, 2, 32, 2).mean(axis=(2, 4))
-    return _formats.points_of(np.rint(blocks).astype(np.uint8).reshape(len(blocks), -1), faces.target + 1)
-
-
 # ------------------------------------------------------------------ the data sets
 
 _YALEB = """\
@@ -393,13 +387,11 @@ ORL = DataSet(
     image_shape=(32, 32),
     description="""\
 Faces (also called AT&T or Olivetti) of 40 persons, 10 photographs each, 32 × 32 pixels, grey levels 0 to 255. The files
-were cut and sized by D. Cai; where they are missing, scikit-learn's Olivetti faces are fetched: the same photographs,
-cut differently and reduced from 64 × 64 by means of 2 × 2 blocks. Results on the two need not agree.
+were cut and sized by D. Cai; scikit-learn's Olivetti faces are the same photographs, cut differently.
 
 F. S. Samaria, A. C. Harter, Parameterisation of a stochastic model for human face identification, WACV (1994).
 """,
     where=f"the .mat with fea and gnd is in {CAI}",
-    fetch=_fetch_orl,
 )
 
 
