@@ -29,8 +29,6 @@ MAX_LINE = 2**26
 """Longest line read, in bytes: a packed file may hide gigabytes without a line break."""
 
 MAX_CELLS = 2**20
-MAX_BLANK = 10**6
-"""Blank lines read beyond one for each row: a small packed file may hide thousands of millions of them."""
 
 SAMPLE, SAMPLE_CHARACTERS = 50, 2**20
 """Rows looked at before a table is read, and characters after which the looking ends (with 3 rows)."""
@@ -66,8 +64,8 @@ def check_ratio(path: Path, unpacked: int, packed: int, remedy: str) -> None:
 class _Bounded(io.RawIOBase):
     """Stream of a file, or of the content of a ``.gz``: no endless line, and no more than memory holds."""
 
-    def __init__(self, path: Path, max_bytes: int, max_line: int) -> None:
-        self.path, self.max_bytes, self.max_line = path, max_bytes, min(max_line, 1000 + max_bytes // _PER_CHARACTER)
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self.path, self.max_bytes, self.max_line = path, max_bytes, min(MAX_LINE, 1000 + max_bytes // _PER_CHARACTER)
         self.n_read = self.in_line = 0
         self.is_packed, self.size = path.suffix.lower() == ".gz", path.stat().st_size
         self.stream = gzip.GzipFile(path, "rb") if self.is_packed else path.open("rb")
@@ -94,9 +92,9 @@ class _Bounded(io.RawIOBase):
         super().close()
 
 
-def open_unpacked(path: Path, max_bytes: int, max_line: int | None = None) -> io.BufferedReader:
-    """Open a file, or the content of a ``.gz``, for bounded reading; lines are bounded by `MAX_LINE` by default."""
-    return io.BufferedReader(_Bounded(path, max_bytes, max_line or MAX_LINE), 2**16)
+def open_unpacked(path: Path, max_bytes: int) -> io.BufferedReader:
+    """Open a file, or the content of a ``.gz``, for bounded reading."""
+    return io.BufferedReader(_Bounded(path, max_bytes), 2**16)
 
 
 def find_encoding(path: Path, max_bytes: int) -> str:
@@ -140,21 +138,16 @@ def _rows(path: Path, lines: Iterator[str], delimiter: str, n_before: int, max_b
     """Yield the cells of every line that is not blank, with its number."""
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     numbered = enumerate(map(str.split, lines), 1) if delimiter == " " else ((reader.line_num, row) for row in reader)
-    n_rows, n_blank, most = 0, 0, min(MAX_CELLS, max_bytes // _PER_CELL)
+    most = min(MAX_CELLS, max_bytes // _PER_CELL)
     try:
         for number, row in numbered:
             line = n_before + number
+            if len(row) > most:
+                check_size(path, _PER_CELL * len(row), max_bytes, "a line needs")
+                problem = f"{len(row)} cells in a line, more than {MAX_CELLS}; save the table as .npy"
+                raise FileError(path, problem, line=line)
             if row:
-                n_rows += 1
-                if len(row) > most:
-                    check_size(path, _PER_CELL * len(row), max_bytes, "a line needs")
-                    problem = f"{len(row)} cells in a line, more than {MAX_CELLS}; save the table as .npy"
-                    raise FileError(path, problem, line=line)
                 yield line, row
-                continue
-            n_blank += 1
-            if n_blank > MAX_BLANK + n_rows:
-                raise FileError(path, f"{n_blank} blank lines so far; remove them", line=line)
     except csv.Error as error:
         problem = f"the quoting is broken ({printable(error)}); check the quotes of this line"
         raise FileError(path, problem, line=n_before + reader.line_num) from error
