@@ -209,6 +209,12 @@ def test_files_are_copied_into_a_folder_per_cluster(photos, tmp_path):
 
 
 @posix
+def test_files_are_linked(photos, tmp_path):
+    places = sorting.sort_into(tmp_path / "sorted", photos, NAMES, summary_of([0, 1, 0, 1, 0, 1]), link=True)
+    assert [(tmp_path / "sorted" / place).readlink() for place in places] == [photos / name for name in NAMES]
+
+
+@posix
 def test_no_spreadsheet_finds_a_formula_in_the_index(photos, tmp_path):
     """Not at the start of a name, and not where a line in it would end."""
     names = ["=1+1.png", "x\r=HYPERLINK(1).png", "y\n=1+1.png", "z\x0b=1+1.png", "\t+1.png", "@a.png"]
