@@ -295,6 +295,8 @@ def test_a_folder_of_tables_is_one_table(tmp_path):
 def test_files_that_are_not_read_have_another_way(tmp_path, name, advice):
     (tmp_path / name).touch()
     assert advice in refusal(tmp_path / name)
+    (tmp_path / "matrix.mtx.gz").touch()  # as 10x Genomics calls it
+    assert "cells are clustered in Python" in refusal(tmp_path)
 
 
 # ------------------------------------------------------------------ advice

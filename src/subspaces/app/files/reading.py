@@ -60,7 +60,7 @@ _OPTIONS = {
 
 _ADVICE = {
     **dict.fromkeys((".xls", ".xlsb", ".numbers"), "an old kind of workbook; save the table as .xlsx or .csv"),
-    ".h5ad": "cells are clustered in Python: subspaces.applications.anndata.cluster(anndata.read_h5ad(path))",
+    ".h5ad": "cells are clustered in Python, by subspaces.applications.anndata.cluster(anndata.read_h5ad(path))",
     ".mtx": "in Python, scipy.sparse.save_npz(new_path, scipy.io.mmread(path).tocsr()) makes an .npz, which is read",
 }
 """What to do with files that are not read."""
@@ -218,6 +218,8 @@ def _tables_in(folder: Path) -> list[Path]:
     """Return the tables in a folder that is none of images or texts."""
     if _kind_of_folder(folder) != _FOLDER or files_below(folder, belongs):
         return []
+    if any(folder.glob("matrix.mtx*")):
+        raise FileError(folder, _ADVICE[".h5ad"])
     return sorted(file for file in folder.iterdir() if suffix_of(file) in READERS and file.name[0] not in ".~")
 
 
