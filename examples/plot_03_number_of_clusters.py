@@ -7,10 +7,11 @@ automatic choice looks for the number on which many different settings agree (``
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.datasets import load_digits
 
 from subspaces import KTRR, TRR, SubspaceClustering
-from subspaces.datasets import make_helices, make_subspaces
+from subspaces.datasets import make_subspaces
 from subspaces.inspection.plots import NumberOfClustersDisplay, SpectrumDisplay
 
 # %%
@@ -32,7 +33,9 @@ NumberOfClustersDisplay.from_estimator(chosen)
 # %%
 # Where this fails, and you should say the number yourself: long curves. To modularity a helix is a chain of
 # communities, so it reports many; given the number, the helices are separated.
-X, y = make_helices(2, n_samples=150, random_state=0)
+turn, start = np.random.default_rng(0).uniform(0, 2, 300), np.repeat([0, 0.5], 150)
+angle = 2 * np.pi * (turn + start)
+X = np.column_stack([np.cos(angle), np.sin(angle), turn])
 found = KTRR(n_clusters=None, assign_labels="modularity").fit(X)
 told = KTRR(n_clusters=2).fit(X)
 print(f"two helices: modularity reports {found.n_clusters_}")

@@ -8,7 +8,10 @@ import numpy as np
 
 from io_data import refusal
 from subspaces.app.files import read_cube
-from subspaces.app.files.cubes import ORDERS, TYPES
+
+ORDERS = {"bsq": (2, 0, 1), "bil": (0, 2, 1), "bip": (0, 1, 2)}
+TYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 12: "u2", 13: "u4", 14: "i8", 15: "u8"}
+"""Axes of an ENVI file among (rows, columns, bands), slowest first; NumPy's name of each of its data types."""
 
 UTM = "UTM, 1, 1, 500000, 4600000, 10, 20, 33, North, WGS-84, units=Meters"
 

@@ -71,18 +71,6 @@ def npy_header(shape, descr="<f8"):
     return stream.getvalue()
 
 
-def save_mat73(path, arrays):
-    """What MATLAB's save -v7.3 writes: HDF5 behind 512 bytes of text, axes in column-major order."""
-    import h5py
-
-    with h5py.File(path, "w", userblock_size=512) as file:
-        for name, value in arrays.items():
-            file.create_dataset(name, data=np.asarray(value).T).attrs["MATLAB_class"] = np.bytes_("double")
-    with path.open("r+b") as stream:
-        stream.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(512))
-    return path
-
-
 class Bomb:
     """Leaves a trace if it is ever unpickled."""
 

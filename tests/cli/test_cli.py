@@ -158,10 +158,9 @@ def test_number_of_clusters_is_found_if_not_given(table):
 
 def test_notes_reach_the_reader(tmp_path):
     rng = np.random.default_rng(0)
-    np.savez(tmp_path / "x.npz", X=rng.integers(100, size=(30, 5)), y=np.arange(30) % 2, scale=0.01)
+    np.savez(tmp_path / "x.npz", X=rng.integers(100, size=(30, 5)), y=np.arange(30) % 2)
     shown = told("cluster", tmp_path / "x.npz", "-k", 2)
     assert "note: the file also holds 'y', one value per point: --label y scores it" in shown
-    assert "note: the points were multiplied by the file's scale 0.01" in shown
     assert "constant label" not in shown
 
 

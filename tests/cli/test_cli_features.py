@@ -60,7 +60,7 @@ def test_vectors_of_a_file_are_clustered_shown_and_predicted(photos, tmp_path):
 
 
 def test_what_has_no_meaning_is_refused(photos, tmp_path):
-    assert "must be one of pixels, efficientnet, timm:NAME" in fails("cluster", photos, "--features", "vgg")
+    assert "must be one of pixels, efficientnet, tfidf" in fails("cluster", photos, "--features", "vgg")
     given = ("cluster", photos, "--features", "v.npy")
     assert "is for --features pixels" in fails(*given, "--set", "color=true")
     assert "has no meaning with --motion" in fails(*given, "--motion")

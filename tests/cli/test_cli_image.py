@@ -8,10 +8,10 @@ import pytest
 from cli_data import fails, found, told
 from cube_data import UTM, write_envi
 from subspaces.app.cli import _image
-from subspaces.app.files.cubes import read_header
 from subspaces.datasets import make_cube
 from subspaces.metrics import accuracy
 
+rasterio = pytest.importorskip("rasterio", reason='GDAL reads ENVI: pip install "subspaces[geo]"')
 FAST = ("--set", "n_superpixels=120")
 
 
@@ -41,15 +41,16 @@ def names(folder):
 
 def test_map_of_an_envi_image(scene, tmp_path):
     shown = told("cluster", scene / "scene.hdr", "--image", "-k", 3, "--set", f"mask={scene / 'mask.npy'}")
-    assert names(tmp_path) == ["scene_map.dat", "scene_map.hdr", "scene_map.png"]
+    assert names(tmp_path) == ["scene_map.png", "scene_map.tif"]
     assert "1,260 pixels of 36 x 40, 50 bands" in shown
-    assert "map written to scene_map.hdr" in shown
-    assert "scene_map.dat" not in shown
-    stored = np.fromfile("scene_map.dat", dtype=np.uint8).reshape(36, 40)
+    assert "map written to scene_map.tif" in shown
+    with rasterio.open("scene_map.tif") as file:
+        assert file.crs.to_epsg() == 32633
+        assert tuple(file.transform)[:6] == (10, 0, 500000, 0, -20, 4600000)
+        stored = file.read(1)
     truth = np.load(scene / "scene.npz")["truth"]
     assert (stored[:, :5] == 0).all()
     assert accuracy(truth[:, 5:].ravel(), stored[:, 5:].ravel()) > 0.9
-    assert read_header(tmp_path / "scene_map.hdr")["map info"] == UTM
 
 
 def test_map_of_an_archive_with_classes(scene, tmp_path):
@@ -64,14 +65,6 @@ def test_map_of_an_archive_with_classes(scene, tmp_path):
     assert document["parameters"]["n_nonzero"] == 20
     shown = told("cluster", scene / "scene.npz", *options, "-o", "map.npy", "--force")
     assert "accuracy on the 1440 pixels with a known class: " in shown
-
-
-def test_geotiff_map(scene, tmp_path):
-    rasterio = pytest.importorskip("rasterio", reason='GeoTIFF needs rasterio: pip install "subspaces[geo]"')
-    assert told("cluster", scene / "scene.hdr", "--image", "-k", 3, *FAST, "-o", "map.tif", "-q") == ""
-    with rasterio.open("map.tif") as file:
-        assert file.crs.to_epsg() == 32633
-        assert tuple(file.transform)[:6] == (10, 0, 500000, 0, -20, 4600000)
 
 
 def test_report_with_map_and_spectra(scene, tmp_path):
@@ -96,7 +89,7 @@ def test_other_methods_and_parameters(scene):
 def test_refusals_leave_nothing_behind(scene, tmp_path):
     image = ("cluster", scene / "scene.hdr", "--image", "-k", 3)
     said = {
-        ("-o", "map.csv"): "map cannot be written to the suffix '.csv'; choose one of .hdr, .tif",
+        ("-o", "map.csv"): "map cannot be written to the suffix '.csv'; choose one of .tif",
         ("-o", "map.dat"): "map cannot be written to the suffix '.dat'",
         ("--id", "x"): "--id: has no meaning for an image of spectra",
         ("--set", "color=true"): "--set color: has no meaning",
@@ -118,13 +111,13 @@ def test_refusals_leave_nothing_behind(scene, tmp_path):
 def test_bad_images_and_maps_that_exist_are_refused_in_one_line(scene, tmp_path):
     values = np.load(scene / "scene.npz")["cube"]
     bad = write_envi(tmp_path / "bad.hdr", values, lines=999)
-    assert "the header promises" in fails("cluster", bad, "--image", "-k", 3)
+    assert "damaged, cut short" in fails("cluster", bad, "--image", "-k", 3)
     np.save(tmp_path / "flat.npy", values.reshape(-1, 50))
     assert "there is no spatial order" in fails("cluster", tmp_path / "flat.npy", "--image", "-k", 3)
-    (tmp_path / "scene_map.dat").write_text("mine")
+    (tmp_path / "scene_map.png").write_text("mine")
     assert "the file exists" in fails("cluster", scene / "scene.hdr", "--image", "-k", 3)
-    assert (tmp_path / "scene_map.dat").read_text() == "mine"
-    assert names(tmp_path) == ["bad.dat", "bad.hdr", "flat.npy", "scene_map.dat"]
+    assert (tmp_path / "scene_map.png").read_text() == "mine"
+    assert names(tmp_path) == ["bad.dat", "bad.hdr", "flat.npy", "scene_map.png"]
 
 
 def test_what_is_not_installed_is_said_first(scene, monkeypatch):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 
 import numpy as np
@@ -64,7 +63,7 @@ def test_missing_values_are_reported_by_row_and_column(frame, tmp_path):
     assert "and 35 more rows" in line
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".json", ".npy"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npy"])
 def test_dropped_rows_have_an_empty_label(frame, tmp_path, suffix):
     path, out = save(with_gaps(frame), tmp_path / "x.csv"), tmp_path / f"labels{suffix}"
     shown = told("cluster", path, "-k", 2, "--id", "name", "--label", "kind", "--missing", "drop", "-o", out, *FIXED)
@@ -72,16 +71,11 @@ def test_dropped_rows_have_an_empty_label(frame, tmp_path, suffix):
     if suffix == ".npy":
         assert np.flatnonzero(np.load(out) == -1).tolist() == [3, 7]
         return
-    if suffix == ".json":
-        document = json.loads(out.read_text())
-        written = pd.DataFrame({name: document[name] for name in ("id", "cluster")})
-    else:
-        written = pd.read_parquet(out) if suffix == ".parquet" else pd.read_csv(out, sep=",\t"[suffix == ".tsv"])
+    written = pd.read_parquet(out) if suffix == ".parquet" else pd.read_csv(out, sep=",\t"[suffix == ".tsv"])
     assert written["id"].tolist() == [f"p{i}" for i in range(40)]
     assert np.flatnonzero(written["cluster"].isna()).tolist() == [3, 7]
-    if suffix != ".json":
-        assert list(written) == ["id", *frame.columns, *COLUMNS]
-        assert np.flatnonzero(written["confidence"].isna()).tolist() == [3, 7]
+    assert list(written) == ["id", *frame.columns, *COLUMNS]
+    assert np.flatnonzero(written["confidence"].isna()).tolist() == [3, 7]
 
 
 @pytest.mark.parametrize(("rule", "function"), [("mean", np.nanmean), ("median", np.nanmedian)])
@@ -114,8 +108,8 @@ def test_spreadsheets_run_no_formula(tmp_path):
             cells = [cell.lstrip(' "') for row in rows for cell in row]
             begun = [cell for cell in cells if cell.startswith(tuple("=+-@＝"))]
             assert all(re.fullmatch(r"[-+][\d,\te]+", cell) for cell in begun), (delimiter, begun)
-    write_labels(tmp_path / "labels.json", np.arange(19), ids=ids)
-    assert json.loads((tmp_path / "labels.json").read_text())["id"] == ids
+    write_labels(tmp_path / "labels.parquet", np.arange(19), ids=ids)
+    assert pd.read_parquet(tmp_path / "labels.parquet")["id"].tolist() == ids
 
 
 def test_columns_of_the_result(frame, tmp_path):
@@ -153,10 +147,10 @@ def test_from_a_folder_to_sorted_images_and_a_report(faces, tmp_path):
     assert "subspaces cluster" in page
     assert "broken.png" in page
     more = ("--set", "link=true", "--set", "image_size=6x8")
-    document = found("cluster", faces, "-k", 2, "--sort-into", tmp_path / "sorted", *more)
+    document = found("cluster", faces, "-k", 2, "--sort-into", tmp_path / "linked", *more)
     assert document["n_features"] == 48
     assert document["skipped"] == [{"file": "broken.png", "reason": "not an image of a known format"}]
-    assert (tmp_path / "sorted" / "cluster_00").is_dir()
+    assert (tmp_path / "linked" / "cluster_00").is_dir()
 
 
 def test_outputs_are_refused_before_computing(faces, frame, tmp_path, monkeypatch):

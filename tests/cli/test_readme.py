@@ -21,7 +21,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONSOLE = re.findall(r"^```console\n(.*?)^```$", README, flags=re.M | re.S)
 SESSIONS = [re.findall(r"^\$ (.*)$", block, flags=re.M) for block in CONSOLE]
 PYTHON = re.findall(r"^```python\n(.*?)^```$", README, flags=re.M | re.S)
-EXTRAS = "typer rich pandas pyarrow openpyxl python_calamine h5py PIL matplotlib jinja2 skops torch dask panel bokeh"
+EXTRAS = "typer rich pandas pyarrow openpyxl python_calamine PIL matplotlib jinja2 skops torch dask panel bokeh"
 WITHOUT = f"""
 import sys
 class Nothing:

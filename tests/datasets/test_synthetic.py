@@ -9,7 +9,6 @@ from scipy.linalg import subspace_angles
 from subspaces.datasets import (
     add_gaussian_noise,
     make_cube,
-    make_helices,
     make_motions,
     make_spheres,
     make_subspaces,
@@ -19,7 +18,6 @@ from subspaces.datasets import (
 
 CURVED = {
     "curves": (make_three_curves, {}),
-    "helices": (make_helices, {"n_helices": 3}),
     "spheres": (make_spheres, {"n_spheres": 3, "dimension": 2}),
 }
 
@@ -108,9 +106,6 @@ def test_what_cannot_be_made(make, options, problem):
 def test_curved_families_satisfy_their_equations(seed):
     X, y = make_three_curves(40, random_state=seed)
     np.testing.assert_allclose(X[:, 1], np.array([0.3, 1, 3])[y] * X[:, 0] ** 2)
-    X, y = make_helices(3, 50, n_turns=1.5, random_state=seed)
-    assert 0 <= X[:, 2].min() < 1.2 < X[:, 2].max() <= 1.5
-    np.testing.assert_allclose(X[:, 0] + 1j * X[:, 1], np.exp(2j * np.pi * (X[:, 2] + y / 3)), atol=1e-12)
     X, y = make_spheres(3, dimension=4, n_samples=60, random_state=seed)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), y + 1)
     assert [np.linalg.matrix_rank(X[y == k]) for k in range(3)] == [5, 5, 5]

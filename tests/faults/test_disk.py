@@ -62,7 +62,7 @@ def files_of_at_most(n_bytes: int):
 
 def labels(suffix: str):
     def write(folder: Path) -> Path:
-        pytest.importorskip({".parquet": "pyarrow", ".xlsx": "openpyxl"}.get(suffix, "json"))
+        pytest.importorskip({".parquet": "pyarrow", ".xlsx": "openpyxl"}.get(suffix, "csv"))
         path = folder / f"labels{suffix}"
         rng = np.random.default_rng(0)
         write_labels(path, rng.integers(0, 9, N), columns={"confidence": rng.random(N)}, force=True)
@@ -104,7 +104,7 @@ def network(folder: Path) -> Path:
 
 
 WRITERS = {
-    **{f"labels{suffix}": labels(suffix) for suffix in (".csv", ".json", ".npy", ".parquet", ".xlsx")},
+    **{f"labels{suffix}": labels(suffix) for suffix in (".csv", ".npy", ".parquet", ".xlsx")},
     "data set": data_set,
     **{name: piece(name) for name in ("piece.npy", "rows.npy")},
     "network": network,

@@ -1,6 +1,5 @@
 """From a spec to vectors, through the cache; and the front door that uses them."""
 
-import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,15 +55,15 @@ def folder(tmp_path):
 
 
 def test_a_spec_names_its_extractor():
-    for spec in ("pixels", "efficientnet", "timm:resnet18", "open_clip:RN50/openai", "vectors.npy"):
+    for spec in ("pixels", "efficientnet", "vectors.npy"):
         assert as_extractor(spec).name == spec
         assert as_extractor(as_extractor(spec)) == as_extractor(spec)
     assert as_extractor(len).name == "len"
 
 
-@pytest.mark.parametrize("spec", ["vgg", "timm", "timm:", "pixels:3"])
+@pytest.mark.parametrize("spec", ["vgg", "pixels:3"])
 def test_an_unknown_spec_is_refused(spec):
-    with pytest.raises(ValueError, match="features must be one of pixels, efficientnet, timm:NAME"):
+    with pytest.raises(ValueError, match="features must be one of pixels, efficientnet, tfidf"):
         as_extractor(spec)
 
 
@@ -96,24 +95,17 @@ def test_the_cache_can_be_switched_off(images, monkeypatch, own_cache):
     assert not own_cache.exists()
 
 
-def test_a_damaged_vector_is_computed_again(images, own_cache):
+def test_damaged_vectors_are_computed_again(images, own_cache):
     right = vectors_of(images, Mean())
-    with sqlite3.connect(own_cache / caching.FILE) as database:
-        database.execute("UPDATE vectors SET vector = zeroblob(16) WHERE item IN (SELECT item FROM vectors LIMIT 3)")
-        database.execute("UPDATE vectors SET vector = 'text' WHERE item IN (SELECT item FROM vectors LIMIT 1)")
+    first, second, third, *_ = (own_cache / caching.FOLDER).glob("*/*")
+    first.write_bytes(first.read_bytes()[:-4])
+    second.write_bytes(b"")
+    content = third.read_bytes()
+    third.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     np.testing.assert_array_equal(vectors_of(images, Mean()), right)
     assert CALLS == [20, 3]
     vectors_of(images, Mean())
     assert CALLS == [20, 3]
-
-
-@pytest.mark.parametrize("damage", [b"not a database" * 100, b""])
-def test_a_damaged_cache_is_made_anew(images, own_cache, damage):
-    right = vectors_of(images, Mean())
-    (own_cache / caching.FILE).write_bytes(damage)
-    np.testing.assert_array_equal(vectors_of(images, Mean()), right)
-    vectors_of(images, Mean())
-    assert CALLS == [20, 20]
 
 
 def test_a_cache_that_cannot_be_made_is_no_error(images, tmp_path, monkeypatch):
@@ -124,17 +116,13 @@ def test_a_cache_that_cannot_be_made_is_no_error(images, tmp_path, monkeypatch):
 
 def test_the_cache_is_bounded(own_cache, monkeypatch):
     monkeypatch.setattr(caching, "MAX_BYTES", 200_000)
-    vectors = {bytes([i]): np.full(1000, i, dtype=np.float32) for i in range(200)}
-    for key, vector in vectors.items():
+    for i in range(60):
         with caching.opened("a") as cache:
-            cache.put({key: vector})
-            cache.get([bytes([0])])  # in use all the time
+            cache.put(bytes([i]), np.full(1000, i, dtype=np.float32))
     with caching.opened("a") as cache:
-        kept = cache.get(list(vectors))
-    assert bytes([0]) in kept
-    assert bytes([199]) in kept
-    assert 20 < len(kept) < 60
-    assert (own_cache / caching.FILE).stat().st_size < 400_000
+        kept = [i for i in range(60) if cache.get(bytes([i])) is not None]
+    assert kept == list(range(kept[0], 60))
+    assert 20 < len(kept) < 50
 
 
 def test_pixels_of_arrays_and_files(folder):

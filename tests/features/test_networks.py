@@ -1,14 +1,13 @@
-"""Networks: the weights are the known ones or none; timm and open_clip with tiny random weights."""
+"""Networks: the weights are the known ones or none."""
 
 import hashlib
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from subspaces.app.features import as_extractor, networks, vectors_of
-from subspaces.app.features.networks import EfficientNet, Timm, weights
+from subspaces.app.features.networks import EfficientNet, weights
 from subspaces.app.files import FileError
 
 
@@ -18,36 +17,13 @@ def photographs():
     return random.integers(0, 256, (20, 40, 50, 3)).astype(np.uint8)
 
 
-@pytest.fixture
-def torchvision():
-    """What timm and open_clip import; where its compiled half does not fit PyTorch, its Python half alone."""
-    torch = pytest.importorskip("torch")
-    try:
-        return pytest.importorskip("torchvision")
-    except RuntimeError:  # operator torchvision::nms does not exist
-        for name in [name for name in sys.modules if name.startswith("torchvision")]:
-            del sys.modules[name]
-        library = torch.library.Library("torchvision", "FRAGMENT")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        _KEPT.append(library)
-        return pytest.importorskip("torchvision")
-
-
-_KEPT = []
-
-
 def test_what_is_not_installed_is_said(photographs, monkeypatch):
     monkeypatch.setattr("subspaces.app.features.extractor.find_spec", lambda name: None)
-    for spec, words in (
-        ("efficientnet", r'needs torch, .*pip install "subspaces\[images\]"'),
-        ("timm:resnet18", "needs timm: pip install timm"),
-        ("open_clip:RN50", "needs open_clip: pip install open_clip_torch"),
-    ):
-        with pytest.raises(ImportError, match=words):
-            as_extractor(spec).check()
-        with pytest.raises(ImportError, match=words):
-            vectors_of(photographs, spec)
+    words = r'needs torch, .*pip install "subspaces\[images\]"'
+    with pytest.raises(ImportError, match=words):
+        as_extractor("efficientnet").check()
+    with pytest.raises(ImportError, match=words):
+        vectors_of(photographs, "efficientnet")
     assert not networks.is_installed()
 
 
@@ -91,16 +67,3 @@ def test_efficientnet(photographs, tmp_path):
     networks._efficientnet.cache_clear()
     np.testing.assert_array_equal(vectors_of(photographs, EfficientNet(side=64)), vectors)
     assert networks._efficientnet.cache_info().currsize == 0
-
-
-def test_timm_by_name(photographs, torchvision):
-    pytest.importorskip("timm", exc_type=ImportError)
-    extractor = Timm("test_vit", (("pretrained", False),))
-    vectors = vectors_of(photographs, extractor)
-    assert vectors.shape == (20, 64)
-    np.testing.assert_array_equal(vectors_of(photographs[::-1], extractor)[::-1], vectors)
-    assert extractor.name == "timm:test_vit"
-    with pytest.raises(
-        RuntimeError, match=r"timm cannot give this network .*Check the name; the weights come from a hub"
-    ):
-        vectors_of(photographs, "timm:no_such_network")

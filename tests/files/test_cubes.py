@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 import scipy.io
@@ -9,14 +11,10 @@ import scipy.io
 from cube_data import UTM, cube_refusal, small_cube, write_envi
 from io_data import Bomb
 from subspaces.app.files import FileError, read_cube
-from subspaces.app.files import cubes as envi_files
-from subspaces.app.files.cubes import TYPES, map_info_of, read_header, write_envi_map, write_geotiff_map
+from subspaces.app.files.cubes import write_geotiff_map
 from subspaces.applications.cube import Georeference, as_cube
 
-
-@pytest.fixture
-def rasterio():
-    return pytest.importorskip("rasterio", reason='GDAL reads GeoTIFF and ENVI: pip install "subspaces[geo]"')
+rasterio = pytest.importorskip("rasterio", reason='GDAL reads GeoTIFF and ENVI: pip install "subspaces[geo]"')
 
 
 # ------------------------------------------------------------------ ENVI
@@ -24,9 +22,9 @@ def rasterio():
 
 @pytest.mark.parametrize(
     ("interleave", "byte_order", "name"),
-    [("bsq", 0, "f4"), ("bil", 1, "u2"), ("bip", 1, "i4"), *(("bil", 0, name) for name in sorted(TYPES.values()))],
+    [("bsq", 0, "f4"), ("bil", 1, "u2"), ("bip", 1, "i4"), ("bip", 0, "u1"), ("bil", 0, "f8"), ("bsq", 1, "i2")],
 )
-def test_envi_in_every_order_and_type(tmp_path, interleave, byte_order, name):
+def test_envi_in_every_order(tmp_path, interleave, byte_order, name):
     X = small_cube(name)
     cube = read_cube(write_envi(tmp_path / "x.hdr", X, interleave, byte_order, offset=7))
     np.testing.assert_array_equal(cube.values, X)
@@ -34,52 +32,29 @@ def test_envi_in_every_order_and_type(tmp_path, interleave, byte_order, name):
     assert cube.shape == (3, 4, 5)
 
 
-def test_envi_stays_on_disk(tmp_path):
-    cube = read_cube(write_envi(tmp_path / "x.hdr", small_cube()), max_bytes=1)
-    assert isinstance(cube.values.base.base, np.memmap)
-
-
 def test_envi_header_as_programs_write_it(tmp_path):
     wavelengths = "{\n  400.5, 410,\n 420, 430,\n 440 }"
-    path = write_envi(tmp_path / "x.hdr", small_cube(), wavelength=wavelengths, wavelength_units="Nanometers")
-    text = path.read_text()
-    path.write_text(text.replace("ENVI\n", "ENVI\n; samples = 99\ndescription = {\n  a = b, lines = 7 }\n", 1))
+    info = {"wavelength": wavelengths, "wavelength_units": "Nanometers", "bbl": "{1, 0, 1, 1, 0}"}
+    path = write_envi(tmp_path / "x.hdr", small_cube(), map_info=f"{{{UTM}}}", data_ignore_value=-1, **info)
     cube = read_cube(path)
-    assert cube.wavelengths.tolist() == [400.5, 410, 420, 430, 440]
+    np.testing.assert_array_equal(cube.values, small_cube()[:, :, [0, 2, 3]])
+    assert cube.wavelengths.tolist() == [400.5, 420, 430]
     assert cube.unit == "Nanometers"
-    assert read_header(path)["description"] == "a = b, lines = 7"
+    assert "2 of 5 bands are marked as bad" in cube.notes[0]
+    assert cube.georeference.transform == (10, 0, 500000, 0, -20, 4600000)
+    assert cube.georeference.crs == "EPSG:32633"
+    assert "only 10 bytes of memory may be used" in cube_refusal(path, max_bytes=10)
 
 
 def test_envi_data_file_names(tmp_path):
     path = write_envi(tmp_path / "x.img.hdr", small_cube())
     (tmp_path / "x.img.dat").rename(tmp_path / "x.img")
     np.testing.assert_array_equal(read_cube(path).values, small_cube())
-    (tmp_path / "x.img").rename(tmp_path / "other.bin")
+    (tmp_path / "x.img.raw").write_bytes(b"1")
+    assert "several data files fit it ('x.img', 'x.img.raw')" in cube_refusal(path)
+    (tmp_path / "x.img").unlink()
+    (tmp_path / "x.img.raw").unlink()
     assert "no data file beside it" in cube_refusal(path)
-    path.write_text(path.read_text() + "data file = other.bin\n")
-    np.testing.assert_array_equal(read_cube(path).values, small_cube())
-
-
-def test_envi_never_leads_out_of_its_folder(tmp_path):
-    (tmp_path / "in").mkdir()
-    path = write_envi(tmp_path / "in" / "x.hdr", small_cube(), data_file="../secret.bin")
-    (tmp_path / "in" / "x.dat").rename(tmp_path / "secret.bin")
-    assert "no data file beside it" in cube_refusal(path)
-
-
-def test_envi_two_data_files_are_ambiguous(tmp_path):
-    path = write_envi(tmp_path / "x.hdr", small_cube())
-    (tmp_path / "x.raw").write_bytes(b"1")
-    assert "several data files fit it (x.dat, x.raw)" in cube_refusal(path)
-
-
-def test_envi_bad_bands_are_left_out(tmp_path):
-    path = write_envi(tmp_path / "x.hdr", small_cube(), bbl="{1, 0, 1, 1, 0}", wavelength="{1, 2, 3, 4, 5}")
-    cube = read_cube(path)
-    np.testing.assert_array_equal(cube.values, small_cube()[:, :, [0, 2, 3]])
-    assert cube.wavelengths.tolist() == [1, 3, 4]
-    assert "2 of 5 bands are marked as bad" in cube.notes[0]
-    assert "only 10 bytes of memory may be used" in cube_refusal(path, max_bytes=10)
 
 
 def test_envi_ignored_pixels(tmp_path):
@@ -90,43 +65,19 @@ def test_envi_ignored_pixels(tmp_path):
     assert np.argwhere(~cube.mask).tolist() == [[1, 2]]
 
 
-def test_envi_georeference(tmp_path):
-    georeference = read_cube(write_envi(tmp_path / "x.hdr", small_cube(), map_info=f"{{{UTM}}}")).georeference
-    assert georeference.transform == (10, 0, 500000, 0, -20, 4600000)
-    assert georeference.crs == "EPSG:32633"
-    assert georeference.map_info == tuple(UTM.split(", "))
-
-
-@pytest.mark.parametrize("rotation", ["", ", rotation=30"])
-def test_envi_georeference_as_gdal_reads_it(tmp_path, rotation, rasterio):
-    square = UTM.replace("10, 20", "10, 10") + rotation
-    cube = read_cube(write_envi(tmp_path / "x.hdr", small_cube(), map_info=f"{{{square}}}"))
-    with rasterio.open(tmp_path / "x.dat") as file:
-        np.testing.assert_array_equal(np.moveaxis(file.read(), 0, 2), cube.values)
-        np.testing.assert_allclose(cube.georeference.transform, tuple(file.transform)[:6], atol=1e-9)
-        assert file.crs.to_epsg() == 32633
-
-
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"data_type": 99}, "data type 99 is none that is known; readable are 1, 2, 3"),
-        ({"data_type": 6}, "data type 6 is complex numbers"),
-        ({"data_type": "float"}, "'data type' is 'float', not a whole number"),
-        ({"interleave": "bqs"}, "interleave 'bqs' is unknown; it must be bsq, bil or bip"),
-        ({"interleave": None}, "interleave '' is unknown"),
-        ({"byte_order": 2}, "byte order 2 is unknown"),
-        ({"samples": None}, "the header does not say 'samples'"),
-        ({"lines": -3}, "'lines' is '-3', not a whole number"),
-        ({"bands": 0}, "lines 3, samples 4 and bands 0 must all be 1 or more"),
-        ({"lines": 999}, "the header promises 79.9 kB (999 x 4 pixels, 5 bands), and x.dat holds 240 bytes"),
-        ({"lines": 10**14}, "the header promises"),
-        ({"header_offset": 3}, "the header promises 243 bytes"),
+        ({"data_type": 99}, "damaged"),
+        ({"data_type": 6}, "complex64; an image of real numbers is needed"),
+        ({"samples": None}, "damaged"),
+        ({"interleave": "bqs"}, "interleave 'bqs' is none of bsq, bil and bip"),
+        ({"lines": -3}, "damaged"),
+        ({"lines": 999}, "it promises 79.9 kB, and x.dat holds 240 bytes"),
+        ({"lines": 10**9}, "it promises"),
+        ({"header_offset": 3}, "it promises 243 bytes"),
+        ({"bands": 10**9}, "damaged"),
         ({"bands": 1}, "the image has one band; a spectrum needs two or more"),
-        ({"wavelength": "{1, 2}"}, "'wavelength' has 2 entries and the image 5 bands"),
-        ({"wavelength": "{1, 2, 3, four, 5}"}, "'wavelength' holds 'four', which is not a number"),
-        ({"wavelength": "{1, 2"}, "the brace of 'wavelength' is never closed"),
-        ({"map_info": "{UTM, a, b, c, d, e, f}"}, "'map info' holds 'a', which is not a number"),
     ],
 )
 def test_envi_refusals(tmp_path, fields, said):
@@ -134,8 +85,10 @@ def test_envi_refusals(tmp_path, fields, said):
 
 
 def test_other_files_are_no_headers(tmp_path):
-    (tmp_path / "x.hdr").write_bytes(b"\x00\xff" * 50)
-    assert "its first line is not 'ENVI'" in cube_refusal(tmp_path / "x.hdr")
+    path = write_envi(tmp_path / "x.hdr", small_cube())
+    for content in (b"\x00\xff" * 50, b"", b"ENVI\n" + b"a = {\n" * 2**18, os.urandom(2**20)):
+        path.write_bytes(content)
+        assert "damaged" in cube_refusal(path)
 
 
 # ------------------------------------------------------------------ arrays
@@ -257,7 +210,7 @@ def test_mask_refusals(tmp_path):
 # ------------------------------------------------------------------ GeoTIFF
 
 
-def write_tif(rasterio, path, X, **profile):
+def write_tif(path, X, **profile):
     rows, columns, bands = X.shape
     shape = {"height": rows, "width": columns, "count": bands, "dtype": X.dtype}
     with rasterio.open(path, "w", driver="GTiff", **shape, **profile) as file:
@@ -265,11 +218,11 @@ def write_tif(rasterio, path, X, **profile):
     return path
 
 
-def test_geotiff(tmp_path, rasterio):
+def test_geotiff(tmp_path):
     place = rasterio.Affine(10, 0, 500000, 0, -20, 4600000)
     X = small_cube("i2")
     X[1, 1] = -1
-    cube = read_cube(write_tif(rasterio, tmp_path / "x.tif", X, crs="EPSG:32633", transform=place, nodata=-1))
+    cube = read_cube(write_tif(tmp_path / "x.tif", X, crs="EPSG:32633", transform=place, nodata=-1))
     np.testing.assert_array_equal(cube.values, X)
     assert np.argwhere(~cube.mask).tolist() == [[1, 1]]
     assert cube.georeference.transform == (10, 0, 500000, 0, -20, 4600000)
@@ -278,26 +231,13 @@ def test_geotiff(tmp_path, rasterio):
 
 
 @pytest.mark.filterwarnings("ignore:Dataset has no geotransform")  # rasterio's own word for it
-def test_geotiff_damaged(tmp_path, rasterio):
-    path = write_tif(rasterio, tmp_path / "x.tif", small_cube())
+def test_geotiff_damaged(tmp_path):
+    path = write_tif(tmp_path / "x.tif", small_cube())
     assert read_cube(path).georeference is None
     path.write_bytes(path.read_bytes()[:300])
     assert "damaged, cut short or not what its suffix says" in cube_refusal(path)
     path.write_bytes(b"no image")
     assert str(path) in cube_refusal(path)
-
-
-def test_hostile_headers_take_no_longer_than_their_length(tmp_path):
-    path = write_envi(tmp_path / "x.hdr", small_cube())
-    text = path.read_text()
-    for odd in (" " * 2**21, "a = {\n" * 2**18, "=" * 2**21, "\t" * 2**20 + "= 3\n"):
-        path.write_text(text + odd)
-        try:
-            read_header(path)
-        except ValueError as error:
-            assert "is never closed" in str(error)  # noqa: PT017
-    path.write_text(text + " " * 2**23)
-    assert "is no ENVI header" in cube_refusal(path)
 
 
 # ------------------------------------------------------------------ maps of clusters
@@ -307,63 +247,9 @@ NAMES, COLORS = ["a", "b{,}", "c"], np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
 PLACE = (10.0, 0.0, 500000.0, 0.0, -20.0, 4600000.0)
 
 
-def test_envi_map_keeps_the_place(tmp_path):
-    cube = read_cube(write_envi(tmp_path / "x.hdr", small_cube(), map_info=f"{{{UTM}}}"))
-    write_envi_map(tmp_path / "map.hdr", LABELS, NAMES, COLORS, cube.georeference)
-    header = read_header(tmp_path / "map.hdr")
-    assert header["file type"] == "ENVI Classification"
-    assert header["map info"] == UTM
-    assert header["classes"] == "4"
-    assert header["class names"] == "none, a, b, c".replace("b,", "b   ,")
-    assert header["class lookup"] == "0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
-    stored = np.fromfile(tmp_path / "map.dat", dtype=np.uint8).reshape(2, 3)
-    np.testing.assert_array_equal(stored, LABELS + 1)
-
-
-def test_envi_map_as_gdal_reads_it(tmp_path, rasterio):
-    write_envi_map(tmp_path / "map.hdr", LABELS, NAMES, COLORS, Georeference(PLACE, "EPSG:32733"))
-    with rasterio.open(tmp_path / "map.dat") as file:
-        np.testing.assert_array_equal(file.read(1), LABELS + 1)
-        assert tuple(file.transform)[:6] == PLACE
-        assert file.crs.to_epsg() == 32733
-        assert file.colormap(1)[1][:3] == (1, 2, 3)
-
-
-def test_envi_map_of_many_clusters_and_without_a_place(tmp_path):
-    labels = np.arange(300).reshape(20, 15)
-    write_envi_map(tmp_path / "map.hdr", labels, [str(i) for i in range(300)], np.zeros((300, 3)), None)
-    stored = np.fromfile(tmp_path / "map.dat", dtype="<u2").reshape(20, 15)
-    np.testing.assert_array_equal(stored, labels + 1)
-    assert "map info" not in read_header(tmp_path / "map.hdr")
-
-
-def test_envi_map_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
-    def full(path, text):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(envi_files, "write_text", full)
-    with pytest.raises(OSError, match="No space left"):
-        write_envi_map(tmp_path / "map.hdr", LABELS, NAMES, COLORS, None)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("crs", "first", "last"),
-    [
-        ("EPSG:32633", "UTM", "units=Meters"),
-        ("EPSG:4326", "Geographic Lat/Lon", "units=Degrees"),
-        ('PROJCS["my own"]', "Arbitrary", "20"),
-    ],
-)
-def test_map_info_of_other_formats(crs, first, last):
-    info = map_info_of(Georeference(PLACE, crs))
-    assert info[:7] == (first, "1", "1", "500000", "4600000", "10", "20")
-    assert info[-1] == last
-
-
 @pytest.mark.filterwarnings("ignore:Dataset has no geotransform")  # rasterio's own word for it
 @pytest.mark.parametrize("place", [None, Georeference(PLACE, "EPSG:32633"), Georeference((1, 0.5, 3, 0.5, -1, 4), "")])
-def test_geotiff_map_keeps_the_place(tmp_path, place, rasterio):
+def test_geotiff_map_keeps_the_place(tmp_path, place):
     write_geotiff_map(tmp_path / "map.tif", LABELS, NAMES, COLORS, place)
     with rasterio.open(tmp_path / "map.tif") as file:
         np.testing.assert_array_equal(file.read(1), LABELS + 1)
@@ -374,7 +260,7 @@ def test_geotiff_map_keeps_the_place(tmp_path, place, rasterio):
         assert (None if file.crs is None else file.crs.to_epsg()) == (32633 if place and place.crs else None)
 
 
-def test_geotiff_map_of_an_unknown_coordinate_system(tmp_path, rasterio):
-    with pytest.raises(FileError, match="is not one that GDAL knows; write an ENVI map"):
+def test_geotiff_map_of_an_unknown_coordinate_system(tmp_path):
+    with pytest.raises(FileError, match="is not one that GDAL knows; write the map as"):
         write_geotiff_map(tmp_path / "map.tif", LABELS, NAMES, COLORS, Georeference(PLACE, "nonsense"))
     assert list(tmp_path.iterdir()) == []

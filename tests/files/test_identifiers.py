@@ -70,10 +70,9 @@ def test_what_an_earlier_run_added_is_no_measurement(tmp_path):
     assert read(tmp_path, {"cluster": ours["cluster"], "margin": RNG.normal(size=N)}).X.shape[1] == 4
 
 
-def test_different_numbers_in_a_wide_range_stay_with_a_note(tmp_path):
+def test_different_numbers_in_a_wide_range_stay(tmp_path):
     data = read(tmp_path, {"income": RANDOM})
     assert data.feature_names == ["length", "width", "income"]
-    assert data.notes == ("if 'income' is an id, leave out with ignore=[\"income\"]",)
 
 
 def test_ranks_stay(tmp_path):

@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 import scipy.io
 
-from io_data import CLASSES, NAMES, POINTS, refusal, save_mat73, write
+from io_data import CLASSES, NAMES, POINTS, refusal, write
 from subspaces.app.files import read_table
 
-pytest.importorskip("h5py")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -36,7 +35,7 @@ def test_tables_come_back(tmp_path, suffix):
     assert data.notes == ()
 
 
-@pytest.mark.parametrize("save", ["npz", "compressed", "mat5", "packed mat5", "mat73"])
+@pytest.mark.parametrize("save", ["npz", "compressed", "mat5", "packed mat5"])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "uint8", "int16"])
 def test_named_arrays_come_back(tmp_path, save, dtype):
     X = np.asarray(np.abs(POINTS) * 20).astype(dtype)
@@ -48,8 +47,6 @@ def test_named_arrays_come_back(tmp_path, save, dtype):
             np.savez(path, **arrays)
         case "compressed":
             np.savez_compressed(path, **arrays)
-        case "mat73":
-            save_mat73(path, {"X": X, "y": y[:, None], "number": number[None]})
         case _:
             scipy.io.savemat(path, {**arrays, "y": y[:, None]}, do_compression=save == "packed mat5")
     data = read_table(path, label="y", id="number")
@@ -115,20 +112,6 @@ def test_labels_are_never_used_unasked(tmp_path):
     data = read_table(tmp_path / "x.csv")
     assert data.X.shape == (12, 5)
     assert 'label="label"' in data.notes[0]
-
-
-def test_scale_is_applied_if_scalar(tmp_path):
-    X = np.array([[0, 4080], [2040, 1]], dtype=np.int16)
-    np.savez(tmp_path / "x.npz", X=X, scale=1 / 4080)
-    data = read_table(tmp_path / "x.npz")
-    np.testing.assert_allclose(data.X, X / 4080)
-    assert "scale" in data.notes[0]
-    np.savez(tmp_path / "f.npz", X=X.astype(np.float32), scale=0.5)
-    assert read_table(tmp_path / "f.npz").X.dtype == np.float32
-    np.savez(tmp_path / "v.npz", X=X, scale=np.array([1.0, 2.0]))
-    np.testing.assert_array_equal(read_table(tmp_path / "v.npz").X, X)
-    np.savez(tmp_path / "nan.npz", X=X, scale=np.nan)
-    assert "'scale' is nan" in refusal(tmp_path / "nan.npz")
 
 
 def test_array_is_chosen_or_asked_for(tmp_path):

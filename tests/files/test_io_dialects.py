@@ -111,15 +111,6 @@ def test_what_is_no_title():
     assert count_titles([*gaps, ["Cem", "1", "2", "3"], ["Dee", "1", "2", "3"]]) == 0
 
 
-def test_names_in_the_last_comment(tmp_path):
-    np.savetxt(tmp_path / "x.csv", [[1, 2], [3, 4]], delimiter=",", header="made by me\nlength,width")
-    data = read_table(tmp_path / "x.csv", ignore=["width"])
-    assert data.feature_names == ["length"]
-    assert data.notes == ("lines 1 to 2 are comments; the names of the columns were taken from the last",)
-    assert read_table(tmp_path / "x.csv", header=False).feature_names is None
-    assert read(tmp_path, "#1,2\n#3,4\n", id="1").X.tolist() == [[2], [4]]  # a table that is all comment is none
-
-
 # ------------------------------------------------------------------ trailing commas
 
 

@@ -27,7 +27,7 @@ import io_data
 from io_data import npy, npy_header, write_zip
 from subspaces import EKTRR, KTRR, SampledClusterer, SubspaceClustering, registry
 from subspaces.app.features.extractor import FromFile
-from subspaces.app.features.networks import EfficientNet, OpenClip, Timm
+from subspaces.app.features.networks import EfficientNet
 from subspaces.app.files import FileError
 from subspaces.app.files.models import KIND, Reading, load_model, save_model
 from subspaces.datasets import make_subspaces
@@ -137,7 +137,7 @@ def test_nothing_is_called_while_a_model_is_loaded(tmp_path, model, monkeypatch)
     monkeypatch.syspath_prepend(tmp_path)
     opened = []
     monkeypatch.setattr("subspaces.app.features.extractor.read_table", lambda path: opened.append(path))
-    spy = Timm("x")
+    spy = EfficientNet()
     object.__setattr__(spy, "module", "spying.deep")
     for number, thing in enumerate([FromFile("/etc/passwd.npy"), spy]):
 
@@ -157,26 +157,20 @@ def test_nothing_is_called_while_a_model_is_loaded(tmp_path, model, monkeypatch)
     assert not (tmp_path / "imported").exists()
 
 
-def test_networks_are_those_that_their_package_names(tmp_path, model):
+def test_extractors_are_what_they_are_and_where_they_belong(tmp_path, model):
     def refused(features, place="reading"):
         content = {"estimator": model, "reading": {"n_features": 8}}
         path = tmp_path / "m.skops"
         path.write_bytes(skops_io.dumps({"kind": KIND, **content, place: {"n_features": 8, "features": features}}))
         return refusal(path)
 
-    assert "the network hf-hub:evil/x" in refused(Timm("hf-hub:evil/x"))
-    assert "the network resnet18 with options" in refused(Timm("resnet18", (("checkpoint_path", "x"),)))
-    assert "the network ViT-B-32/../evil.pt" in refused(OpenClip("ViT-B-32/../evil.pt"))
-    other = Timm("resnet18")
+    other = EfficientNet()
     object.__setattr__(other, "module", "spying.deep")
-    assert "Timm with other attributes" in refused(other)
+    assert "EfficientNet with other attributes" in refused(other)
     assert "EfficientNet as kernel.features" in refused(EfficientNet(), place="kernel")
-    plain = Timm("resnet18.a1_in1k"), OpenClip("ViT-B-32/laion2b_s34b_b79k")
-    for features in (*plain, EfficientNet(), FromFile("a.npy")):
+    for features in (EfficientNet(), FromFile("a.npy")):
         save_model(tmp_path / "m.skops", model, Reading(8, features=features))
         assert load_model(tmp_path / "m.skops")[1].features == features
-    with pytest.raises(FileError, match="the model holds 'the network hf-hub:evil/x'"):
-        save_model(tmp_path / "n.skops", model, Reading(8, features=Timm("hf-hub:evil/x")))
 
 
 @pytest.mark.parametrize(

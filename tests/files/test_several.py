@@ -79,10 +79,6 @@ def test_addresses_get_one_honest_sentence(address):
 def test_pipes_are_tables(tmp_path):
     X = np.array([[1.5, 2], [3, 4]])
     sources = [b"a,b\n1.5,2\n3,4\n", b"1,5;2\n3;4\n", b"1.5 2\n3 4\n", gzip.compress(b"1.5\t2\n3\t4\n")]
-    for save in (np.save, lambda stream, X: np.savez(stream, X=X)):
-        stream = io.BytesIO()
-        save(stream, X)
-        sources.append(stream.getvalue())
     for content in sources:
         data = read_table(io.BytesIO(content))
         np.testing.assert_array_equal(data.X, X)
@@ -92,7 +88,7 @@ def test_pipes_are_tables(tmp_path):
 def test_pipes_with_mistakes(tmp_path):
     assert refusal(io.BytesIO(b"a,b\n1,2\n1\n")).startswith("standard input, line 3: 1 cell where")
     assert "standard input: the file is empty" in refusal(io.BytesIO(b""))
-    assert "standard input: damaged" in refusal(io.BytesIO(b"PK\x03\x04nonsense"))
+    assert "standard input: not a table of text" in refusal(io.BytesIO(b"PK\x03\x04nonsense"))
     assert "it holds more than" in refusal(io.BytesIO(b"1,2\n" * 1000), max_bytes=1000)
     with pytest.raises(FileError, match=r"^standard input, line 2: 2 columns hold text"):
         read_table(io.BytesIO(b"a,b,c\n1,x,y\n2,x,y\n"))

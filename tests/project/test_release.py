@@ -143,7 +143,7 @@ def test_imports_are_declared_and_declared_packages_are_imported():
         everywhere |= anywhere
         at_once.setdefault(path.relative_to(PACKAGE).parts[0], set()).update(first)
     core, optional = import_names(CORE), import_names(chain(*EXTRAS.values()))
-    used_if_there = {"polars", "pillow_heif", "timm", "open_clip"}
+    used_if_there = {"polars", "pillow_heif"}
     assert everywhere - core - optional - used_if_there == set()
     assert (core | optional) - everywhere <= {
         "scikit_posthocs"

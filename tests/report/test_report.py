@@ -433,7 +433,7 @@ def test_next_commands_keep_what_was_typed(content):
 def test_next_commands_only_where_they_make_sense(content):
     assert _next.next_steps(content) == []  # from Python
     assert steps_of(content, "subspaces cluster - -k 3") == {}
-    titles = set(steps_of(content, "subspaces cluster cube.hdr --image -o map.hdr -k 3"))
+    titles = set(steps_of(content, "subspaces cluster cube.hdr --image -o map.tif -k 3"))
     assert not titles & {"Label new points", "Try it with your own hands", "Keep the result as a table"}
     folder = replace(content, files=["a/b.png"] * 48, ids=["a/b.png"] * 48, image_shape=(3, 4))
     found = steps_of(folder, "subspaces cluster photos -k 3")

@@ -23,12 +23,10 @@ class Georeference:
     ----------
     transform : (a, b, c, d, e, f): a pixel's upper left corner is at x = a·column + b·row + c, y = d·column + e·row + f
     crs : coordinate system, as WKT or ``EPSG:number``; empty when the file does not say
-    map_info : entries of ENVI's ``map info``, kept as they were; empty for other formats
     """
 
     transform: tuple[float, ...] | None = None
     crs: str = ""
-    map_info: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

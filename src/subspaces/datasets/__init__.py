@@ -18,7 +18,6 @@ from subspaces.datasets.loaders import (
 )
 from subspaces.datasets.motion import load_motion, make_motions
 from subspaces.datasets.synthetic import (
-    make_helices,
     make_spheres,
     make_subspaces,
     make_three_curves,
@@ -38,7 +37,6 @@ __all__ = [
     "load_usps",
     "load_yaleb",
     "make_cube",
-    "make_helices",
     "make_motions",
     "make_spheres",
     "make_subspaces",

@@ -18,7 +18,7 @@ import numpy as np
 
 from subspaces.utils.column_names import LABEL_NAMES
 from subspaces.utils.files import FileError, printable
-from subspaces.utils.optional import from_app
+from subspaces.utils.mat_files import list_matrices, read_matrix
 from subspaces.utils.process import quiet
 from subspaces.utils.types import Array, Labels
 
@@ -65,16 +65,29 @@ def reading(path: Path) -> Iterator[None]:
 
 def read_arrays(path: Path) -> Points:
     """Read a ``.npz`` file (``X``, ``y``, perhaps ``scale``) or a ``.mat`` file (``fea``, ``gnd``)."""
-    first: FileError | None = None
-    for label in (*LABEL_NAMES, "Y"):
-        try:
-            table = from_app("files", "read_table")(path, label=label)
-        except FileError as error:
-            first = first or error
-        else:
-            return Points(table.X, table.y, table.classes)
-    assert first is not None
-    raise first
+    arrays = _arrays(path)
+    X = next((arrays[name] for name in ("X", "fea", "data") if name in arrays), None)
+    y = next((arrays[name] for name in (*LABEL_NAMES, "Y") if name in arrays), None)
+    if X is None or y is None or X.ndim < 2 or X.dtype.kind not in "biuf" or y.size != len(X):
+        found = ", ".join(f"{printable(name)} {printable(array.shape)}" for name, array in [*arrays.items()][:8])
+        raise FileError(path, f"holds no samples with a class for each (X and y), but {found or 'nothing'}")
+    if X.dtype.kind == "f" and not np.isfinite(X).all():
+        raise FileError(path, "its samples hold values that are not finite; fetch it again")
+    y = y.ravel()
+    whole = y.dtype.kind == "f" and (y == np.rint(y)).all()  # MATLAB stores only floats
+    scale = arrays.get("scale")
+    return points_of(
+        X.reshape(len(X), -1), y.astype(int) if whole else y, None if scale is None else float(scale.item())
+    )
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    with reading(path):
+        if path.suffix.lower() == ".mat":
+            found = list_matrices(path)
+            return {name: read_matrix(path, matrix) for name, matrix in found.items() if matrix.info.kind == "number"}
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
 
 
 def read_matlab_images(path: Path, image_shape: tuple[int, int] = (32, 32)) -> Points:
@@ -94,7 +107,8 @@ def read_yaleb_crop(path: Path, n_subjects: int = 38) -> Points:
     Images without any light (all zero) are left out: no method can assign them.
     """
     image_shape = (48, 42)
-    pixels_first = from_app("files", "read_table")(path, array="Y").X
+    stored = _arrays(path).get("Y", np.empty((0, 0, 0)))
+    pixels_first = stored.reshape(len(stored), -1)
     n_pixels, n_images = pixels_first.shape
     if n_pixels != math.prod(image_shape) or n_images % n_subjects:
         shape = f"{n_pixels} x {n_images}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from subspaces.datasets._formats import Points
 from subspaces.datasets.synthetic import Seed, positive
 from subspaces.utils.atomic import remove_leftovers, unfinished, write_atomically
 from subspaces.utils.distances import unknown_name
-from subspaces.utils.files import FileError
+from subspaces.utils.files import FileError, user_cache
 from subspaces.utils.types import Array, Labels
 
 Folder = str | PathLike[str] | None
@@ -87,15 +86,7 @@ def get_data_home(data_home: Folder = None) -> Path:
     'faces'
     """
     named = data_home or os.environ.get(VARIABLE)
-    if named:
-        return Path(named).expanduser()
-    if sys.platform == "win32":
-        cache = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    elif sys.platform == "darwin":
-        cache = "~/Library/Caches"
-    else:
-        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "subspaces"
+    return Path(named).expanduser() if named else user_cache()
 
 
 def _load(
@@ -267,12 +258,6 @@ def _fetch_covtype(folder: Path) -> Points:
     return _formats.points_of(covtype.data.astype(np.int16), covtype.target)  # its values are small integers
 
 
-def _fetch_orl(folder: Path) -> Points:
-    faces = sklearn.datasets.fetch_olivetti_faces(data_home=str(folder), n_retries=1)
-    blocks = (faces.images * 255).reshape(-1, 32, 2, 32, 2).mean(axis=(2, 4))
-    return _formats.points_of(np.rint(blocks).astype(np.uint8).reshape(len(blocks), -1), faces.target + 1)
-
-
 # ------------------------------------------------------------------ the data sets
 
 _YALEB = """\
@@ -402,13 +387,11 @@ ORL = DataSet(
     image_shape=(32, 32),
     description="""\
 Faces (also called AT&T or Olivetti) of 40 persons, 10 photographs each, 32 × 32 pixels, grey levels 0 to 255. The files
-were cut and sized by D. Cai; where they are missing, scikit-learn's Olivetti faces are fetched: the same photographs,
-cut differently and reduced from 64 × 64 by means of 2 × 2 blocks. Results on the two need not agree.
+were cut and sized by D. Cai; scikit-learn's Olivetti faces are the same photographs, cut differently.
 
 F. S. Samaria, A. C. Harter, Parameterisation of a stochastic model for human face identification, WACV (1994).
 """,
     where=f"the .mat with fea and gnd is in {CAI}",
-    fetch=_fetch_orl,
 )
 
 

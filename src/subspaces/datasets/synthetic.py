@@ -128,48 +128,6 @@ def make_three_curves(
     return _finish(parts, ambient, noise, rng)
 
 
-def make_helices(
-    n_helices: int = 2,
-    n_samples: Counts = 200,
-    *,
-    n_turns: float = 2.0,
-    noise: float = 0.0,
-    ambient: int = 3,
-    random_state: Seed = None,
-) -> tuple[Array, Labels]:
-    """Draw samples from helices wound around one axis, equally far apart.
-
-    Helix k of L is ``(cos(t + 2πk/L), sin(t + 2πk/L), t / 2π)`` with t from 0 to 2π times `n_turns`.
-
-    Parameters
-    ----------
-    n_helices : number of helices
-    n_samples : samples on each helix, one number or one for each
-    n_turns : turns of each helix, which is also its height; the radius is 1
-    noise : standard deviation of the Gaussian noise of every coordinate
-    ambient : dimension of the space; above 3 the helices are turned into it at random
-    random_state : seed
-
-    Returns
-    -------
-    X, y : samples of shape (n_samples, ambient), one helix after the other, and the helix of each
-
-    Examples
-    --------
-    >>> from subspaces.datasets import make_helices
-    >>> X, y = make_helices(3, n_samples=50, random_state=0)
-    >>> X.shape
-    (150, 3)
-    """
-    rng = check_random_state(random_state)
-    parts = []
-    for k, size in enumerate(per_cluster("n_samples", n_samples, positive("n_helices", n_helices))):
-        t = rng.uniform(0, 2 * np.pi * n_turns, size)
-        phase = t + 2 * np.pi * k / n_helices
-        parts.append(np.column_stack([np.cos(phase), np.sin(phase), t / (2 * np.pi)]))
-    return _finish(parts, ambient, noise, rng)
-
-
 def make_spheres(
     n_spheres: int = 2,
     dimension: int = 2,

@@ -78,7 +78,7 @@ class SubspaceClustering(GraphClusterer):
         Further parameters of a kernel that is given.
     assign_labels : {"auto", "kmeans", "modularity", "agglomerative"}, default="auto"
         How graphs are cut.
-    features : None, {"pixels", "efficientnet", "timm:NAME", "open_clip:NAME", "tfidf", "sentences"}, path or callable
+    features : None, {"pixels", "efficientnet", "tfidf", "sentences"}, path or callable
         What makes vectors of images before anything else, in :meth:`fit` and :meth:`predict` alike; X is then a list of
         paths, an array (n, height, width) or (n, height, width, 3), or rows of pixels with `image_shape`.
         ``"efficientnet"`` needs ``pip install "subspaces[images]"``; a path is a ``.npy`` with a vector for each image;

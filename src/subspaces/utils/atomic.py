@@ -19,7 +19,7 @@ import psutil
 
 from subspaces.utils.types import Array
 
-_OWNER = re.compile(r"\.([0-9a-f]{4})-(\d+)-[0-9a-f]{6}\.(tmp|old)$")
+_OWNER = re.compile(r"\.([0-9a-f]{4})-(\d+)-[0-9a-f]{6}\.tmp$")
 
 
 @contextmanager
@@ -55,9 +55,9 @@ def write_text(path: str | PathLike[str], text: str) -> None:
         stream.write(text.encode())
 
 
-def temporary_name(name: str, suffix: str = "tmp") -> str:
+def temporary_name(name: str) -> str:
     """Return a hidden name for an unfinished file, with the process that is writing it."""
-    return f".{name}.{_host()}-{os.getpid()}-{secrets.token_hex(3)}.{suffix}"
+    return f".{name}.{_host()}-{os.getpid()}-{secrets.token_hex(3)}.tmp"
 
 
 @contextmanager

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import stat
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -98,6 +100,17 @@ def check_size(path: Path, n_bytes: int, max_bytes: int, what: str = "its values
     if n_bytes > max_bytes:
         problem = f"{what} {readable_bytes(n_bytes)}, and only {readable_bytes(max_bytes)} of memory may be used"
         raise FileError(path, f"{problem}; take fewer rows or columns, or a machine with more memory")
+
+
+def user_cache() -> Path:
+    """Return the folder for what is computed or fetched once, in the user's cache folder."""
+    if sys.platform == "win32":
+        cache = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        cache = "~/Library/Caches"
+    else:
+        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(cache).expanduser() / "subspaces"
 
 
 def check_regular(path: Path) -> None:

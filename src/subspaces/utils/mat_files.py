@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from subspaces.utils.files import printable
+from subspaces.utils.files import FileError, printable
 from subspaces.utils.types import Array
 
 MATRIX, PACKED = 14, 15
@@ -70,18 +70,13 @@ class Matrix(NamedTuple):
     offset: int  # of the values in the unpacked body
 
 
-def is_hdf5(path: Path) -> bool:
-    """Return True if a file is of version 7.3."""
-    with path.open("rb") as stream:
-        head = stream.read(520)
-    return head.startswith((b"MATLAB 7.3", b"\x89HDF")) or head[512:516] == b"\x89HDF"
-
-
 def list_matrices(path: Path) -> dict[str, Matrix]:
     """Find the variables of a file without reading their values."""
     matrices = {}
     size = path.stat().st_size
     with path.open("rb") as stream:
+        if stream.read(10).startswith((b"MATLAB 7.3", b"\x89HDF")):
+            raise FileError(path, "of MATLAB 7.3 (HDF5); save it with -v7 in MATLAB, or as .npz in Python with h5py")
         order = _byte_order(stream)
         position = 128
         while position + 8 <= size:

@@ -20,33 +20,30 @@ if TYPE_CHECKING:
 SETTINGS = ("n_components", "patch_size", "n_superpixels")
 """Parameters of ``--set`` that are those of :func:`subspaces.cluster_image`, not of the method."""
 
-MAPS = (".hdr", ".tif", ".tiff", ".png", ".npy")
+MAPS = (".tif", ".tiff", ".png", ".npy")
 
 
 def map_files(labels: Path | None, source: Path) -> list[Path]:
-    """Return the files of a map: the one named (else after the image, in this folder), data of ENVI, a picture."""
-    suffix = source.suffix.lower()
-    target = labels or Path(f"{source.stem}_map{suffix if suffix in MAPS[:3] else '.png'}")
-    more = {".hdr": (".dat", ".png"), ".tif": (".png",), ".tiff": (".png",)}
-    return [target, *(target.with_suffix(other) for other in more.get(target.suffix.lower(), ()))]
+    """Return the files of a map: the one named (else after the image, in this folder), and a picture beside it."""
+    has_place = source.suffix.lower() in (".hdr", ".tif", ".tiff")
+    target = labels or Path(f"{source.stem}_map{'.tif' if has_place else '.png'}")
+    return [target, target.with_suffix(".png")] if target.suffix.lower() in (".tif", ".tiff") else [target]
 
 
 def check_map(labels: Path | None, source: Path, force: bool) -> None:
     """Refuse a map that could not be written."""
     from subspaces.app.files import FileError, check_output
 
-    target, *others = map_files(labels, source)
-    for file in (target, *others):
-        suffixes = MAPS if file is target else (".dat", ".png")
-        check_output(file, force=force, source=source, suffixes=suffixes, what="map")
+    for file in map_files(labels, source):
+        check_output(file, force=force, source=source, suffixes=MAPS, what="map")
         if file.suffix.lower() in (".tif", ".tiff") and find_spec("rasterio") is None:
-            raise FileError(file, 'GeoTIFF needs rasterio: pip install "subspaces[geo]" (or write .hdr)')
+            raise FileError(file, 'GeoTIFF needs rasterio: pip install "subspaces[geo]" (or write .png or .npy)')
 
 
 def write_map(labels: Path | None, run: Run) -> list[str]:
     """Write the map and its picture; return one line each for people."""
     assert run.image is not None
-    from subspaces.app.files.cubes import write_envi_map, write_geotiff_map
+    from subspaces.app.files.cubes import write_geotiff_map
     from subspaces.inspection.plots.images import label_colors, map_png
     from subspaces.utils.atomic import write_array, write_atomically
 
@@ -55,16 +52,12 @@ def write_map(labels: Path | None, run: Run) -> list[str]:
     place = (names, label_colors(len(names)), run.image.cube.georeference)
     for file in map_files(labels, source):
         match file.suffix.lower():
-            case ".dat":  # its header brings it
-                continue
             case ".png":
                 with write_atomically(file) as stream:
                     stream.write(map_png(found, source.name))
             case ".npy":
                 with write_atomically(file) as stream:
                     write_array(stream, found.astype("int64"))
-            case ".hdr":
-                write_envi_map(file, found, *place)
             case _:
                 write_geotiff_map(file, found, *place)
         written.append(f"map written to {file}")

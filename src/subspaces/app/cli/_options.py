@@ -75,7 +75,7 @@ class Reading:
 
 FEATURES = (
     "What images are compared by: pixels (right for aligned ones), efficientnet (a network, with "
-    'pip install "subspaces[images]"), timm:NAME, open_clip:NAME, or a .npy with a vector for each image in '
+    'pip install "subspaces[images]"), or a .npy with a vector for each image in '
     "the order of their names. Left out, efficientnet for a folder of images if it is installed, else pixels. "
     'Texts: tfidf (words), or sentences (word vectors for short texts, with pip install "subspaces[text]").'
 )

@@ -74,7 +74,7 @@ class Outputs:
             if task.is_image or (main.exists() and not main.is_dir()):
                 this = "not the pixels of one" if task.is_image else "this is a file"
                 raise refuse("--sort-into", f"sorts the images of a folder, {this}")
-            check_target(self.folder, source=main, force=force)
+            check_target(self.folder, source=main)
         if self.model is not None:
             from subspaces.app.files.models import SUFFIX, check_features, check_model_library
 
@@ -119,7 +119,7 @@ class Outputs:
         if self.labels is None:
             return []
         if run.data is not None or self.labels.suffix not in LEFT:
-            table: dict[str, Any] = {"columns": run.columns(), "extra": run.document, "force": self.force}
+            table: dict[str, Any] = {"columns": run.columns(), "force": self.force}
             table |= {} if run.data is None else table_of(run.data, run.groups)
             with phase("Writing the labels"):
                 write_labels(self.labels, run.estimator.labels_, **table)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 KEYS: dict[str, Any] = {"s": True, "d": False, "?": None}
 CHOICES = "same (s), different (d), don't know (?), undo (u), quit (q)"
 MOST_LETTERS = 1500  # of a text
-LABELS = "File for the labels at the end: .csv, .tsv, .xlsx, .parquet, .json or .npy."
+LABELS = "File for the labels at the end: .csv, .tsv, .xlsx, .parquet or .npy."
 
 
 @options.reads_files

@@ -95,8 +95,8 @@ OutputOption = Annotated[
         "-o --output",
         "FILE",
         "File for the labels and their confidence beside the columns of FILE: .csv, .tsv, .xlsx (its second sheet has "
-        "the means of each group), .parquet, .json or .npy (labels only). With "
-        "--image for the map: .hdr (ENVI), .tif (GeoTIFF), .png or .npy; left out, it is named after the image.",
+        "the means of each group), .parquet or .npy (labels only). With "
+        "--image for the map: .tif (GeoTIFF), .png or .npy; left out, it is named after the image.",
     ),
 ]
 ReportOption = Annotated[
@@ -111,7 +111,7 @@ ReportOption = Annotated[
 ]
 SortOption = Annotated[
     Path | None,
-    output("--sort-into", "FOLDER", "Copy each image into a folder per cluster, with contact sheets and an index."),
+    output("--sort-into", "FOLDER", "Copy each image into a folder per cluster, with an index."),
 ]
 SaveOption = Annotated[
     Path | None, output("--save", "FILE", 'The fitted model (.skops), for "subspaces predict" on new files.')

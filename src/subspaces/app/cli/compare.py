@@ -31,7 +31,7 @@ def compare(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Label files: .csv, .tsv, .xlsx, .parquet, .json or .npy; with --method a table, then label files.",
+            help="Label files: .csv, .tsv, .xlsx, .parquet or .npy; with --method a table, then label files.",
         ),
     ],
     reading: Reading,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from subspaces.app.files import Dataset
     from subspaces.app.files.models import Reading as ModelReading
 
-LABELS = "File for the labels beside the columns of FILE: .csv, .tsv, .xlsx, .parquet, .json or .npy (labels only)."
+LABELS = "File for the labels beside the columns of FILE: .csv, .tsv, .xlsx, .parquet or .npy (labels only)."
 
 
 _NEARLY = 1e-6  # rounding of single precision

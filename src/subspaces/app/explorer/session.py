@@ -421,7 +421,7 @@ class Session:
         if any(view.names):
             columns = {"name": np.array([view.name_of(k) for k in view.labels.tolist()], dtype=object), **columns}
         table = table_of(self.data, self.groups(view))
-        write_labels(path, view.labels, columns=columns, force=force, extra=self._document(), **table)
+        write_labels(path, view.labels, columns=columns, force=force, **table)
 
     def labels_file(self, suffix: str) -> io.BytesIO:
         """Return that file as bytes."""

@@ -1,8 +1,8 @@
 """Vectors of pictures and texts, made before anything else.
 
-A *spec* says how: ``"pixels"``, ``"efficientnet"``, ``"timm:NAME"``, ``"open_clip:NAME"``, ``"tfidf"``,
-``"sentences"``, a path to a ``.npy`` of vectors, or a function. :func:`as_extractor` makes an object of it,
-:func:`vectors_of` applies it, and vectors that take a network are kept in the user's cache folder.
+A *spec* says how: ``"pixels"``, ``"efficientnet"``, ``"tfidf"``, ``"sentences"``, a path to a
+``.npy`` of vectors, or a function. :func:`as_extractor` makes an object of it, :func:`vectors_of` applies it, and
+vectors that take a network are kept in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -25,12 +25,10 @@ Features = str | PathLike[str] | Callable[[Any], Any] | Extractor
 EXTRACTORS: dict[str, tuple[str, str]] = {
     "pixels": ("pixels", "Pixels"),
     "efficientnet": ("networks", "EfficientNet"),
-    "timm:": ("networks", "Timm"),
     "tfidf": ("documents", "Tfidf"),
     "sentences": ("documents", "Sentences"),
-    "open_clip:": ("networks", "OpenClip"),
 }
-"""Module and class of each spec; after a colon comes the name of a network, which the class is given."""
+"""Module and class of each spec."""
 
 
 def as_extractor(features: Features) -> Extractor:
@@ -38,8 +36,8 @@ def as_extractor(features: Features) -> Extractor:
 
     Examples
     --------
-    >>> as_extractor("timm:resnet18")
-    Timm(model='resnet18', options=())
+    >>> as_extractor("tfidf").title
+    'tfidf'
     """
     if isinstance(features, Extractor):
         return features
@@ -50,12 +48,11 @@ def as_extractor(features: Features) -> Extractor:
     spec = fspath(features)
     if spec.lower().endswith(".npy"):
         return FromFile(spec)
-    start, colon, rest = spec.partition(":")
-    if start + colon not in EXTRACTORS or bool(colon) != bool(rest):
-        known = ", ".join(name + "NAME" if name.endswith(":") else name for name in EXTRACTORS)
+    if spec not in EXTRACTORS:
+        known = ", ".join(EXTRACTORS)
         raise ValueError(f"features must be one of {known}, a .npy file of vectors or a function; got {spec!r}.")
-    module, name = EXTRACTORS[start + colon]
-    made: Extractor = getattr(import_module(f"{__name__}.{module}"), name)(*([rest] if rest else []))
+    module, name = EXTRACTORS[spec]
+    made: Extractor = getattr(import_module(f"{__name__}.{module}"), name)()
     return made
 
 

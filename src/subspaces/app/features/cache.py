@@ -1,4 +1,4 @@
-"""Vectors that were computed once, kept in the user's cache folder: one SQLite file, bounded, checked when read.
+"""Vectors that were computed once: a small file for each in the user's cache folder, bounded, checked when read.
 
 ``SUBSPACES_CACHE`` names another folder, or switches the cache off ("off" or empty). A cache that cannot be used (a
 full disk, another's folder, damaged bytes) is never an error: vectors are then computed again.
@@ -8,141 +8,75 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
-import sys
-import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
+from subspaces.utils.atomic import unfinished
+from subspaces.utils.files import user_cache
 from subspaces.utils.types import Array
 
 VARIABLE = "SUBSPACES_CACHE"
-FILE = "features-1.sqlite"
+FOLDER = "vectors"
 MAX_BYTES = 2**30
-"""Bytes of vectors that are kept at most; beyond, those not used for longest go."""
-
-_AT_ONCE = 500  # keys in one question; SQLite's own limit is 999 in old versions
-_WAIT = 5.0  # seconds for another process that writes
-_TABLE = (
-    "CREATE TABLE IF NOT EXISTS vectors (extractor BLOB, item BLOB, used REAL, vector BLOB, "
-    "PRIMARY KEY (extractor, item)) WITHOUT ROWID"
-)
+"""Bytes of vectors that are kept at most; beyond, the oldest go, until half is left."""
 
 
 def folder() -> Path | None:
     """Return the folder of the cache; None if it is switched off."""
     given = os.environ.get(VARIABLE)
-    if given is not None:
-        return None if given.strip().lower() in ("", "0", "off", "no", "none") else Path(given)
-    home = Path.home()
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "subspaces"
-    if os.name == "nt":
-        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "subspaces"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "subspaces"
+    if given is None:
+        return user_cache() / FOLDER
+    return None if given.strip().lower() in ("", "0", "off", "no", "none") else Path(given) / FOLDER
 
 
 class Cache:
-    """The vectors of one extractor; without a database, none, and nothing is kept."""
+    """The vectors of one extractor in a folder; in None, there are none and nothing is kept."""
 
-    def __init__(self, database: sqlite3.Connection | None, identity: str) -> None:
-        self.database, self.extractor = database, hashlib.sha256(identity.encode()).digest()
+    def __init__(self, place: Path | None, identity: str) -> None:
+        self.place = None if place is None else place / hashlib.sha256(identity.encode()).hexdigest()
 
-    def get(self, items: Sequence[bytes]) -> dict[bytes, Array]:
-        """Return the vectors that are known and whole."""
-        found: dict[bytes, Array] = {}
+    def get(self, item: bytes) -> Array | None:
+        """Return a vector that is known and whole."""
+        if self.place is not None:
+            with suppress(OSError):
+                stored = (self.place / item.hex()).read_bytes()
+                if len(stored) > 4 and stored[:4] == _checksum(stored[4:]):
+                    return np.frombuffer(stored[4:], dtype="<f4")
+        return None
 
-        def ask(database: sqlite3.Connection) -> None:
-            for start in range(0, len(items), _AT_ONCE):
-                some = items[start : start + _AT_ONCE]
-                where = f"extractor = ? AND item IN ({', '.join('?' * len(some))})"
-                question = f"SELECT item, vector FROM vectors WHERE {where}"
-                rows = database.execute(question, (self.extractor, *some)).fetchall()
-                found.update({item: vector for item, stored in rows if (vector := _unpacked(stored)) is not None})
-                database.execute(f"UPDATE vectors SET used = ? WHERE {where}", (time.time(), self.extractor, *some))
-
-        self._try(ask)
-        return found
-
-    def put(self, vectors: dict[bytes, Array]) -> None:
-        """Keep vectors, all of them or none."""
-        rows = [(self.extractor, item, time.time(), _packed(vector)) for item, vector in vectors.items()]
-
-        def keep(database: sqlite3.Connection) -> None:
-            database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", rows)
-            names = ("page_count", "freelist_count", "page_size")
-            n_pages, n_free, size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
-            total = (n_pages - n_free) * size
-            if total > MAX_BYTES:  # forget a quarter more than must go, so that it is not done every time
-                running = "SUM(LENGTH(vector)) OVER (ORDER BY used, extractor, item)"
-                upto = f"SELECT extractor, item, {running} AS upto FROM vectors"
-                old = f"SELECT extractor, item FROM ({upto}) WHERE upto <= ?"
-                must_go = total - MAX_BYTES * 3 // 4
-                database.execute(f"DELETE FROM vectors WHERE (extractor, item) IN ({old})", (must_go,))
-
-        self._try(keep)
-
-    def _try(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """Work in one transaction; after an error go on without the cache."""
-        if self.database is None:
-            return
-        try:
-            with self.database:
-                work(self.database)
-        except sqlite3.Error:
-            with suppress(sqlite3.Error):
-                self.database.close()
-            self.database = None
+    def put(self, item: bytes, vector: Array) -> None:
+        """Keep a vector, whole or not at all."""
+        if self.place is not None:
+            values = np.ascontiguousarray(vector, dtype="<f4").tobytes()
+            try:
+                self.place.mkdir(parents=True, exist_ok=True)
+                with unfinished(self.place / item.hex()) as building:
+                    building.write_bytes(_checksum(values) + values)
+                    os.replace(building, self.place / item.hex())
+            except OSError:
+                self.place = None
 
 
 @contextmanager
 def opened(identity: str) -> Iterator[Cache]:
-    """Open the cache for an extractor of this identity."""
+    """Open the cache for an extractor of this identity; forget old vectors at the end."""
     place = folder()
-    cache = Cache(None if place is None else _database(place), identity)
-    try:
-        yield cache
-    finally:
-        if cache.database is not None:
-            cache.database.close()
-
-
-def _database(place: Path) -> sqlite3.Connection | None:
-    """Open the database; a damaged one is replaced by an empty one, and one that cannot be had is None."""
-    for _ in range(2):
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            database = sqlite3.connect(place / FILE, timeout=_WAIT)
-        except (OSError, sqlite3.Error):
-            return None
-        try:
-            with database:
-                database.execute(_TABLE)
-                database.execute("SELECT extractor, item, used, vector FROM vectors LIMIT 1").fetchall()
-            return database
-        except sqlite3.DatabaseError as error:
-            database.close()
-            # locked, read-only, full: leave it; else not a database, damaged pages, or a table of another shape
-            if isinstance(error, sqlite3.OperationalError) and "no such column" not in str(error):
-                return None
+    yield Cache(place, identity)
+    if place is not None:
         with suppress(OSError):
-            (place / FILE).unlink()
-    return None
+            found = [(path.stat(), path) for path in place.glob("*/*")]
+            total = sum(info.st_size for info, _ in found)
+            if total > MAX_BYTES:
+                for info, path in sorted(found, key=lambda item: item[0].st_mtime_ns):
+                    path.unlink(missing_ok=True)
+                    total -= info.st_size
+                    if total <= MAX_BYTES // 2:
+                        break
 
 
-def _packed(vector: Array) -> bytes:
-    values = np.ascontiguousarray(vector, dtype="<f4").tobytes()
-    return zlib.crc32(values).to_bytes(4, "little") + values
-
-
-def _unpacked(stored: object) -> Array | None:
-    """Return the vector, unless its bytes changed since it was stored."""
-    if not isinstance(stored, bytes) or len(stored) < 8 or len(stored) % 4:
-        return None
-    if zlib.crc32(stored[4:]) != int.from_bytes(stored[:4], "little"):
-        return None
-    return np.frombuffer(stored[4:], dtype="<f4")
+def _checksum(values: bytes) -> bytes:
+    return zlib.crc32(values).to_bytes(4, "little")

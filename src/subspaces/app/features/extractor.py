@@ -91,15 +91,15 @@ class Extractor:
                 return self.compute(items, step)
         keys = [hashlib.sha256(self.content(item)).digest() for item in items]
         with opened(self.identity) as cache:
-            known = cache.get(keys)
+            known = {key: vector for key in keys if (vector := cache.get(key)) is not None}
             unknown = {key: item for key, item in zip(keys, items, strict=True) if key not in known}
             with phase("Making vectors", len(unknown)) as step:
                 for start in range(0, len(unknown), CHUNK):
                     some = list(unknown)[start : start + CHUNK]
                     vectors = self.compute([unknown[key] for key in some], step)
-                    found = dict(zip(some, vectors, strict=True))
-                    cache.put(found)
-                    known |= found
+                    for key, vector in zip(some, vectors, strict=True):
+                        cache.put(key, vector)
+                        known[key] = vector
         lengths = {len(vector) for vector in known.values()}
         if len(lengths) != 1:
             raise ValueError(f"The vectors of the items have different lengths: {sorted(lengths)}.")

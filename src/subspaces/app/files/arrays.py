@@ -1,4 +1,4 @@
-"""Files with arrays: ``.npy``, ``.npz`` (also SciPy's sparse ones) and ``.mat``; headers first, never a pickle."""
+"""Files of arrays: ``.npy``, ``.npz`` (also SciPy's sparse ones) and ``.mat``; headers first, never a pickle."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from scipy import sparse
 
 from subspaces.app.files.dataset import (
     Dataset,
@@ -18,14 +18,11 @@ from subspaces.app.files.dataset import (
     check_not_empty,
     check_points,
     encode,
-    has_gaps,
-    imported,
     whole_numbers,
 )
-from subspaces.app.files.sparse_files import check_sparse, checked_shape, compressed, from_triplets
 from subspaces.utils.column_names import LABEL_NAMES
 from subspaces.utils.files import FileError, argument, check_size, printable, read_header
-from subspaces.utils.mat_files import SPARSE, ArrayInfo, is_hdf5, list_matrices, read_matrix
+from subspaces.utils.mat_files import ArrayInfo, list_matrices, read_matrix
 from subspaces.utils.process import quiet
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Labels
@@ -36,6 +33,7 @@ Load = Callable[[str], Array]
 MAT_COPIES = 2
 """MATLAB stores columns one after another; putting them into rows takes a second array."""
 
+_PER_INDEX, _PER_FEATURE = 8, 64  # bytes of a row, and of a feature whether it has an entry or not
 _POINT_NAMES = ("X", "fea", "data")  # usual names of the array with the samples, tried in this order
 
 
@@ -78,15 +76,11 @@ def read_vector(path: Path, max_bytes: int) -> Array:
 
 
 def read_npz(path: Path, request: Request) -> Dataset:
-    """Read samples and companions from an archive of arrays; a scalar ``scale`` multiplies the samples."""
+    """Read samples and companions from an archive of arrays."""
     with npz_arrays(path) as (infos, load):
         if {"data", "format", "shape"} <= infos.keys() and {"indices", "row", "offsets"} & infos.keys():
             return _read_sparse_archive(path, infos, load, request)
-        scale = infos.get("scale")
-        if scale is None or scale.kind != "number" or math.prod(scale.shape) != 1:
-            return _dataset(path, infos, load, request)
-        # the product is a second array beside the first
-        return _scaled(_dataset(path, infos, load, request, n_copies=2), load("scale"))
+        return _dataset(path, infos, load, request)
 
 
 @contextmanager
@@ -124,21 +118,8 @@ def _read_array(stream: IO[bytes]) -> Array:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
 
-def _scaled(data: Dataset, scale: Array) -> Dataset:
-    """Undo the packing of real numbers into integers: ``X * scale`` (float32 stays float32)."""
-    factor = float(scale.reshape(-1)[0])
-    if not np.isfinite(factor) or factor == 0:
-        raise FileError(data.source, f"the array 'scale' is {factor}; it must be a finite number other than zero")
-    with np.errstate(over="ignore", invalid="ignore"):
-        X = data.X * (data.X.dtype.type(factor) if data.X.dtype.kind == "f" else factor)
-    if has_gaps(X):
-        raise FileError(data.source, f"the points times the array 'scale', {factor:.6g}, are too large for {X.dtype}")
-    note = f"the points were multiplied by the file's scale {factor:.6g}"
-    return replace(data, X=X, notes=(*data.notes, note))
-
-
 def _read_sparse_archive(path: Path, infos: Infos, load: Load, request: Request) -> Dataset:
-    """Read an archive of ``scipy.sparse.save_npz``; other arrays in it may be labels or identifiers."""
+    """Read what ``scipy.sparse.save_npz`` wrote; other arrays beside it may be labels or identifiers."""
     for name in ("format", "shape"):
         check_size(path, infos[name].n_bytes, 1000, f"its '{name}' needs")
     kind = str(load("format").reshape(-1).astype("S8").astype("U8")[0])
@@ -147,16 +128,27 @@ def _read_sparse_archive(path: Path, infos: Infos, load: Load, request: Request)
         raise FileError(path, f"a SciPy sparse matrix of the kind '{printable(kind)}'; save X.tocsr() instead")
     if request.array is not None:
         raise FileError(path, f"{argument('array')} has no meaning for a SciPy sparse matrix, which is one array")
-    shape = checked_shape(path, load("shape").reshape(-1).tolist(), request.max_bytes)
-    for name in ("data", *parts):
-        if infos[name].kind != "number" or len(infos[name].shape) != 1:
-            raise FileError(path, f"'{name}' is {printable(infos[name])}, not a row of numbers; save the matrix again")
+    shape = tuple(load("shape").reshape(-1).tolist())
+    if len(shape) != 2 or not all(isinstance(length, int) and length > 0 for length in shape):
+        raise FileError(path, f"the matrix has the shape {printable(shape)}: there is nothing to cluster")
+    check_size(path, _PER_INDEX * shape[0] + _PER_FEATURE * shape[1], request.max_bytes, "its rows and columns need")
     needed = sum(infos[name].n_bytes for name in ("data", *parts))
     check_size(path, (2 if kind == "csr" else 3) * needed, request.max_bytes)
-    arrays = [load(name) for name in ("data", *parts)]
-    X = from_triplets(path, *arrays, shape=shape) if kind == "coo" else compressed(path, kind, *arrays, shape=shape)
+    try:
+        X = sparse.load_npz(path)
+        if kind != "coo":
+            X.check_format(full_check=True)
+        X = sparse.csr_array(X)
+        X.sum_duplicates()
+        is_finite = np.isfinite(X.data)
+    except (ValueError, TypeError):
+        raise FileError(path, "its values and their places do not fit together; save the matrix again") from None
+    if not is_finite.all():
+        i, places = int(np.argmin(is_finite)), X.tocoo()
+        place = f"row {places.row[i]}, column {places.col[i]}"
+        raise FileError(path, f"{place} is {X.data[i]}; correct it, or leave out its row or column")
     y, classes, ids = _companions(path, {**infos, "data": ArrayInfo(shape, "number")}, load, request, "data")
-    return check_sparse(Dataset(X, path, y=y, classes=classes, ids=ids))
+    return Dataset(X, path, y=y, classes=classes, ids=ids)
 
 
 # ------------------------------------------------------------------ MATLAB
@@ -164,43 +156,15 @@ def _read_sparse_archive(path: Path, infos: Infos, load: Load, request: Request)
 
 def read_mat(path: Path, request: Request) -> Dataset:
     """Read samples and companions from a MATLAB file."""
-    with mat_arrays(path, request.max_bytes) as (infos, load):
+    with mat_arrays(path) as (infos, load):
         return _dataset(path, infos, load, request, MAT_COPIES)
 
 
 @contextmanager
-def mat_arrays(path: Path, max_bytes: int) -> Iterator[tuple[dict[str, ArrayInfo], Load]]:
+def mat_arrays(path: Path) -> Iterator[tuple[dict[str, ArrayInfo], Load]]:
     """Describe the arrays of a file, and give a function that reads one of them."""
-    if not is_hdf5(path):
-        matrices = list_matrices(path)
-        infos = {name: matrix.info for name, matrix in matrices.items()}
-        yield infos, lambda name: read_matrix(path, matrices[name])
-        return
-    h5py = imported(path, "h5py", "a MATLAB 7.3 file", instead=" (or save it with -v7)")
-    with h5py.File(path, "r") as file:
-        infos = {
-            name: _hdf5_info(path, file[name], max_bytes)
-            for name in file
-            # MATLAB makes hard links only; others could lead into files that were never named
-            if isinstance(file.get(name, getlink=True), h5py.HardLink) and not name.startswith("#")
-        }
-        # HDF5 lists MATLAB's column-major axes in reverse order
-        yield infos, lambda name: np.ascontiguousarray(file[name][()].T)
-
-
-def _hdf5_info(path: Path, item: Any, max_bytes: int) -> ArrayInfo:
-    """Describe an item; only plain numeric data sets stored in this file are ever read."""
-    shape = getattr(item, "shape", None)
-    if shape is None:
-        return ArrayInfo((), SPARSE if "MATLAB_sparse" in item.attrs else "a struct or object")
-    if item.dtype.kind not in "biuf" or item.external or item.is_virtual:
-        return ArrayInfo(shape[::-1], "not an array of real numbers")
-    matlab_class = item.attrs.get("MATLAB_class")  # bytes if MATLAB wrote it, text if h5py did, or anything
-    if isinstance(matlab_class, bytes | str) and matlab_class in (b"char", "char"):
-        return ArrayInfo(shape[::-1], "of MATLAB's class char")
-    # a chunk is unpacked whole, however small the data set in it is
-    check_size(path, math.prod(item.chunks or ()) * item.dtype.itemsize, max_bytes, "a chunk needs")
-    return ArrayInfo(shape[::-1], "number", item.dtype.itemsize)
+    matrices = list_matrices(path)
+    yield {name: matrix.info for name, matrix in matrices.items()}, lambda name: read_matrix(path, matrices[name])
 
 
 # ------------------------------------------------------------------ named arrays

@@ -115,11 +115,11 @@ def choose_columns(
             how = f"{argument('label', names[i])} would score against it"
             notes.append(f"column '{printable(names[i])}' is clustered like the others; {how}")
     rest = {j: texts[j] for j in features if j in texts}
-    if len(rest) == len(features) and all(kind_of(cell) == "text" for cells in rest.values() for cell in cells):
-        if not any(map(have_units, rest.values())):
-            longest = max(texts, key=lambda j: sum(map(len, texts[j])))
-            how = f"{argument('text', names[longest])} clusters texts by their words"
-            raise FileError(path, f"no column holds numbers; {how}")
+    is_all_text = len(rest) == len(features) and all(kind_of(c) == "text" for cells in rest.values() for c in cells)
+    if is_all_text and not any(map(have_units, rest.values())):
+        longest = max(texts, key=lambda j: sum(map(len, texts[j])))
+        how = f"{argument('text', names[longest])} clusters texts by their words"
+        raise FileError(path, f"no column holds numbers; {how}")
     known = [j for j in found if names[j] or found[j] != "empty"]
     left_out = tuple((names[j], found[j]) for j in sorted(known, key=lambda j: (j != id_, j)))
     return Columns(features, label, id_, tuple(notes), rest, left_out, must_differ)
@@ -282,10 +282,6 @@ def _without_ids(data: Dataset, names: Sequence[str], request: Request) -> Datas
         shown = ", ".join(f"{printable(name) or 'the unnamed column'} ({kind})" for name, kind in left_out)
         how = f"; {argument('keep', [names[ids[0]]])} uses it all the same" if ids else ""
         notes.append(f"left out: {shown}{how}")
-    unsure = [names[j] for j in kinds if j not in out]
-    if unsure and 2 * len(unsure) <= len(names):  # else they are measurements
-        is_id = "is an id" if len(unsure) == 1 else "are ids"
-        notes.append(f"if {quoted(unsure, 4)} {is_id}, leave out with {argument('ignore', unsure[:4])}")
     data = replace(data, notes=tuple(notes), left_out=left_out)
     if not out or original is None:
         return data
@@ -299,16 +295,16 @@ def _without_ids(data: Dataset, names: Sequence[str], request: Request) -> Datas
 
 
 def _kinds(X: Array, names: Sequence[str], keep: Sequence[str], spread: Array) -> dict[int, str]:
-    """Return the columns of whole numbers that are identifiers ("id") or may be ("unsure")."""
+    """Return the columns of whole numbers that are identifiers, each with the kind "id"."""
     named = [is_id(name) for name in names]
     candidates = [j for j, name in enumerate(names) if name not in keep and (spread[j] >= len(X) - 1 or named[j])]
     kinds = {j: kind for j in candidates if (kind := _kind_of_numbers(names[j], X[:, j]))}
     narrow = [j for j, kind in kinds.items() if kind == "narrow"]  # several are ranks
-    return {j: kind if kind != "narrow" else "id" if len(narrow) == 1 else "unsure" for j, kind in kinds.items()}
+    return {j: "id" for j in kinds if [j] == narrow or j not in narrow}
 
 
 def _kind_of_numbers(name: str, column: Array) -> str:
-    """Return "id"; "narrow" of different numbers in any order without large gaps; "unsure" of others that differ."""
+    """Return "id", or "narrow" of different numbers in any order without large gaps; empty of others."""
     known, n = column[~np.isnan(column)], len(column)
     if not len(known) or not ((known >= 0) & (known < 2**53) & (known == np.rint(known))).all():
         return ""
@@ -319,6 +315,4 @@ def _kind_of_numbers(name: str, column: Array) -> str:
     steps = np.diff(column)
     if (steps == steps[0]).all() or is_id_name(name):
         return "id"
-    if n < _MANY:
-        return ""
-    return "narrow" if column.max() - column.min() < 2 * n else "unsure"
+    return "narrow" if n >= _MANY and column.max() - column.min() < 2 * n else ""

@@ -180,7 +180,7 @@ def check_there(path: Path) -> None:
         return
     if not path.parent.is_dir():
         raise FileError(path, "no such file: its folder does not exist; check the name of the folder")
-    there = {other.stem.casefold(): other.name for other in path.parent.iterdir()}
+    there = {other.stem.casefold(): other.name for other in path.parent.iterdir() if other.exists()}
     near = get_close_matches(path.stem.casefold(), there, n=1, cutoff=0.7)
     hint = f"; did you mean '{printable(there[near[0]])}'?" if near else "; check the name and the folder"
     raise FileError(path, f"no such file{hint}")
@@ -276,13 +276,13 @@ def settle_missing(
     where = f"{counted(int(missing.sum()), 'value was', 'values were')} missing ({counts}{more})"
     if how == "drop":
         return _drop(data, rows, f"{where}: {counted(len(rows), 'row')} with a gap left out, without a label")
-    X = data.X.copy()
+    X, middle = data.X.copy(), np.mean if how == "mean" else np.median
     for j in columns.tolist():
         known = X[~missing[:, j], j]
         if len(known) == 0:
             remedy = f"leave the column out{' with ' + argument('ignore', [names[j]]) if can_ignore else ''}"
             raise FileError(data.source, f"every value is missing; {remedy}", column=names[j])
-        X[missing[:, j], j] = _middle(known, how)
+        X[missing[:, j], j] = middle(known)
     return replace(data, X=X, notes=(*data.notes, f"{where}: the {how} of the column was put in"))
 
 
@@ -314,13 +314,6 @@ def _drop(data: Dataset, rows: Array, note: str) -> Dataset:
     ids = None if data.ids is None else [data.ids[i] for i in kept]
     notes = (*data.notes, note)
     return replace(data, X=data.X[kept], y=y, ids=ids, rows=kept, row_ids=data.ids, n_rows=n, notes=notes)
-
-
-def _middle(known: Array, how: str) -> Any:
-    """Return mean or median; numbers near the largest float are scaled, as their sum would overflow."""
-    largest = np.abs(known).max()
-    scale = known.dtype.type(largest if largest > np.finfo(known.dtype).max / (2 * len(known)) else 1)
-    return (np.mean if how == "mean" else np.median)(known / scale) * scale
 
 
 def check_not_empty(path: Path, shape: tuple[int, ...], name: str) -> None:

@@ -17,7 +17,6 @@ from subspaces.app.files.dataset import Dataset, Request, imported
 from subspaces.app.files.tables import dataset_from_rows
 from subspaces.app.files.text import Layout, Row, check_ratio
 from subspaces.utils.files import FileError, argument, check_size, printable, quoted
-from subspaces.utils.spelling import counted
 
 _ELEMENT, _CELL = 64, 128  # bytes of an element of texts and styles, and of a cell of the rectangle that is read
 _CHUNK = 2**16
@@ -27,10 +26,7 @@ _CONTAINER = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 def read_xlsx(path: Path, request: Request) -> Dataset:
     """Read a sheet of a workbook: the one that `request.array` names, else the first that is not empty."""
     with open_sheet(path, request) as (rows, layout):
-        data = dataset_from_rows(path, request, rows, layout)
-        if layout.has_formulas and (empty := [name for name, kind in data.left_out if kind == "empty"]):
-            raise FileError(path, f"every value of {quoted(empty)} is missing")
-        return data
+        return dataset_from_rows(path, request, rows, layout)
 
 
 @contextmanager
@@ -38,7 +34,7 @@ def open_sheet(path: Path, request: Request) -> Iterator[tuple[Iterator[Row], La
     """Open the rows of a sheet, with its layout."""
     calamine = imported(path, "python_calamine", "reading workbooks", instead=" (or save the sheet as CSV)")
     _check_plain(path)
-    unstored = _scan(path, request.max_bytes)
+    _scan(path, request.max_bytes)
     notes: tuple[str, ...] = ()
     book = calamine.CalamineWorkbook.from_path(path)
     try:
@@ -53,16 +49,9 @@ def open_sheet(path: Path, request: Request) -> Iterator[tuple[Iterator[Row], La
             "," in text and kind_of(text, sign) == "number" for row in texts for text in row
         ):
             notes += ("some numbers are written as text with decimal commas or thousands separators",)
-        yield _rows(rows, sign), Layout(notes=notes, is_sheet=True, has_formulas=bool(unstored))
+        yield _rows(rows, sign), Layout(notes=notes, is_sheet=True)
     except FileError as error:
-        problem = error.problem
-        if unstored and "missing" in problem:
-            formulas = counted(len(unstored), "formula has", "formulas have")
-            why = f"{formulas} no stored result, the first in cell {printable(unstored[0])}"
-            problem += f" ({why}; open the workbook in a spreadsheet program and save it)"
-        if request.array is None and notes:
-            problem = f"{problem}; {notes[0]}"
-        raise error.saying(problem) from None
+        raise error.saying("; ".join([error.problem, *notes[:1]]) if request.array is None else error.problem) from None
     finally:
         book.close()
 
@@ -125,8 +114,8 @@ def _text(value: Any, sign: str) -> str:
 # ------------------------------------------------------------------ size
 
 
-def _scan(path: Path, max_bytes: int) -> list[str]:
-    """Refuse a workbook that needs more than `max_bytes`; return the cells of formulas without a stored result.
+def _scan(path: Path, max_bytes: int) -> None:
+    """Refuse a workbook that needs more than `max_bytes`.
 
     A workbook is a zip archive of XML, and a sheet is read as the rectangle around its cells: two cells in far corners
     ask for gigabytes. So its parts first pass through a parser that keeps nothing and counts.
@@ -137,7 +126,6 @@ def _scan(path: Path, max_bytes: int) -> list[str]:
         unpacked = sum(info.file_size for info in archive.infolist())  # no more than this is ever unpacked
         check_size(path, unpacked, max_bytes, "unpacks to")
         check_ratio(path, unpacked, path.stat().st_size, "if that is right, save the sheet as .csv")
-        unstored: list[str] = []
         for member in archive.infolist():
             with archive.open(member) as stream:
                 head = stream.read(_CHUNK)
@@ -146,59 +134,43 @@ def _scan(path: Path, max_bytes: int) -> list[str]:
                 part = _Part()
                 while head:
                     part.parser.Parse(head, False)
-                    unstored += part.unstored
-                    part.unstored.clear()
                     needed = unpacked + _ELEMENT * part.n_elements + _CELL * part.bottom * part.right
-                    check_size(path, needed + _ELEMENT * len(unstored), max_bytes, "the workbook needs")
+                    check_size(path, needed, max_bytes, "the workbook needs")
                     head = stream.read(_CHUNK)
                 part.parser.Parse(b"", True)
-    return unstored
 
 
 class _Part:
-    """Counter of the elements of a part, the extent of its cells, and formulas without a stored result."""
+    """Counter of the elements of a part, and the extent of its cells."""
 
     def __init__(self) -> None:
         self.parser = expat.ParserCreate(namespace_separator=" ")
-        self.parser.StartElementHandler, self.parser.EndElementHandler = self._start, self._end
-        self.parser.CharacterDataHandler = self._characters
+        self.parser.StartElementHandler = self._start
         self.parser.StartDoctypeDeclHandler = self._refuse
         self.n_elements = self.row = self.column = self.bottom = self.right = 0
-        self.cell, self.inside, self.has_formula, self.has_value = "", "", False, False
-        self.unstored: list[str] = []
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self.inside = name.rpartition(" ")[2]
-        if self.inside == "row":
+        element = name.rpartition(" ")[2]
+        if element == "row":
             given = attributes.get("r", "")
             self.row, self.column = int(given) if given.isdigit() else self.row + 1, 0
-        elif self.inside == "c" and self.row:
-            self.cell, self.has_formula, self.has_value = attributes.get("r", "?"), False, False
+        elif element == "c" and self.row:
             self.column += 1
-            if place := re.fullmatch(r"([A-Za-z]+)(\d+)", self.cell):
+            if place := re.fullmatch(r"([A-Za-z]+)(\d+)", attributes.get("r", "")):
                 self.row, self.column = int(place[2]), 0
                 for letter in place[1].upper():
                     self.column = 26 * self.column + ord(letter) - 64
             self.bottom, self.right = max(self.bottom, self.row), max(self.right, self.column)
-        elif self.inside in ("table", "table-row", "table-cell"):  # of OpenDocument, where many may be written as one
+        elif element in ("table", "table-row", "table-cell"):  # of OpenDocument, where many may be written as one
             times = next((int(n) for key, n in attributes.items() if key.endswith("-repeated") and n.isdigit()), 1)
-            if self.inside == "table-cell":
+            if element == "table-cell":
                 self.column += times
                 if any(key.endswith("value-type") for key in attributes):
                     self.bottom, self.right = max(self.bottom, self.row), max(self.right, self.column)
             else:
-                self.row, self.column = self.row + times if self.inside == "table-row" else 0, 0
+                self.row, self.column = self.row + times if element == "table-row" else 0, 0
         elif not self.row:
             self.n_elements += 1
-        self.has_formula |= self.inside == "f"
-
-    def _characters(self, text: str) -> None:
-        self.has_value |= self.inside == "v"
-
-    def _end(self, name: str) -> None:
-        if name.endswith(" c") and self.has_formula and not self.has_value:
-            self.unstored.append(self.cell)
-        self.inside = ""
 
     def _refuse(self, *_: Any) -> None:
         raise ValueError("its XML defines entities, which no spreadsheet program writes")

@@ -39,7 +39,7 @@ _USUAL = 32 * 32  # pixels that others are reduced to, about as many as the pape
 _BY_FOLDER = "folder"  # the label that makes the folder of a file its class
 _SHOWN = 4  # reasons for leaving files out that are told
 
-MARKER = ".subspaces-sorted.json"
+MARKER = ".subspaces-sorted"
 """File in the folders that ``--sort-into`` made, which are no input."""
 
 _TEXT_SUFFIXES = (".txt", ".md")

@@ -1,8 +1,7 @@
-"""Labels read back from tables, arrays and JSON."""
+"""Labels read back from tables and arrays."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ NAMES, IDS = ("cluster", "label", "labels"), ("id", "ids", "line", "row")
 Columns = dict[str, list[str]]
 
 _ENTRY = 60
-"""Bytes that a text takes beside its characters; and a byte of JSON while it is read."""
+"""Bytes that a text takes beside its characters."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ def read_labels(path: str | PathLike[str], truth: str | None = None, max_bytes: 
 
     Parameters
     ----------
-    path : a table with the columns ``cluster`` and, if samples have names, ``id``; a ``.npy`` or ``.json`` file
+    path : a table with the columns ``cluster`` and, if samples have names, ``id``; or a ``.npy`` file
     truth : column with the known classes; files that do not have it give none
     max_bytes : the most memory the values may take; by default the memory that is free now
     """
@@ -80,9 +79,7 @@ def _columns(path: Path, truth: str | None, max_bytes: int) -> Columns:
     if suffix == ".npy":
         labels = read_vector(path, max_bytes).tolist()
         return {"cluster": ["" if label == -1 else _text(label) for label in labels]}
-    if suffix == ".json":
-        return _from_json(path, max_bytes)
-    known = ", ".join([*SEPARATORS, ".xlsx", ".parquet", ".npy", ".json"])
+    known = ", ".join([*SEPARATORS, ".xlsx", ".parquet", ".npy"])
     raise FileError(path, f"labels are not read from '{printable(suffix)}'; choose one of {known}")
 
 
@@ -109,15 +106,6 @@ def _from_rows(
                 needed += _ENTRY + len(columns[name][-1])
             check_size(path, needed, max_bytes, "its texts need more than")
     return columns
-
-
-def _from_json(path: Path, max_bytes: int) -> Columns:
-    check_size(path, _ENTRY * path.stat().st_size, max_bytes)
-    document = json.loads(path.read_text(encoding="utf-8"))
-    found = document.items() if isinstance(document, dict) else ()
-    lists = {name: value for name, value in found if isinstance(value, list)}
-    n = next((len(lists[name]) for name in NAMES if name in lists), 0)
-    return {name: [_text(item) for item in value] for name, value in lists.items() if len(value) == n}
 
 
 def _text(value: Any) -> str:

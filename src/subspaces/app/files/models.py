@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ OURS = {
     "estimators.sampled": "SampledClusterer",
     "app.features.documents": "Sentences Tfidf",
     "app.features.extractor": "FromFile",
-    "app.features.networks": "EfficientNet OpenClip Timm",
+    "app.features.networks": "EfficientNet",
     "app.features.pixels": "Pixels",
     "kernels.base": "Precomputed",
     "kernels.correntropy": "Correntropy CosineMap",
@@ -81,19 +80,14 @@ _ALLOWED = {
 _EXTRACTORS = {
     "EfficientNet": "side",
     "FromFile": "path",
-    "OpenClip": "model options",
     "Pixels": "size",
     "Sentences": "",
     "Tfidf": "words weights directions",
-    "Timm": "model options",
 }
 """Attributes of each extractor, and no others: one more would replace one of its class."""
 
 _PLACES = {("reading", "features"), ("estimator", "features"), ("estimator", "extractor_")}
 """Places of extractors. Elsewhere a part may be called, and an extractor that is called opens files."""
-
-_NETWORKS = {"Timm": r"[\w.-]+", "OpenClip": r"[\w-]+(/[\w-]+)?"}
-"""Names of networks that their package knows; never an address (``hf-hub:``) or a file."""
 
 _ENTRY = 60
 """Bytes that a byte of the list of parts may take while it is read: 5 in models, 25 in lists of empty lists."""
@@ -161,7 +155,7 @@ def _content(path: Path, document: dict[str, Any]) -> bytes:
     content: bytes = skops.io.dumps(document)
     if found := _strangers(content):
         problem = f"the model holds {quoted(found)}, which could not be read again"
-        remedy = "use a method of this package, a network by its plain name, as classifier None or LogisticRegression()"
+        remedy = "use a method of this package, as classifier None or LogisticRegression()"
         raise FileError(path, f"{problem}; {remedy}")
     return content
 
@@ -171,8 +165,7 @@ def load_model(path: str | PathLike[str], max_bytes: int | None = None) -> tuple
 
     Nothing is unpickled. Before anything is made or imported, every part that the file lists is compared with the list
     of classes that models of this package are made of, and the file is refused with the names of all others; so is one
-    that unpacks to more than `max_bytes`, which by default is the memory that is free now. A network that makes vectors
-    of pictures must be one that its package knows by name.
+    that unpacks to more than `max_bytes`, which by default is the memory that is free now.
     """
     file = Path(path)
     if not file.is_file():
@@ -273,13 +266,7 @@ def _trouble_of_extractor(path: tuple[str, ...], part: dict[str, Any]) -> str:
     held: dict[str, Any] = inner["content"] if inner.get("__loader__") == "DictNode" else {}
     if set(held) != set(_EXTRACTORS[name].split()) or (not held and inner.get("content") != "null"):
         return f"{name} with other attributes"
-    if name not in _NETWORKS:
-        return ""
-    model, options = held["model"], held["options"]
-    text = json.loads(model["content"]) if model["__loader__"] == "JsonNode" else None
-    is_plain = isinstance(text, str) and re.fullmatch(_NETWORKS[name], text, re.ASCII)
-    is_alone = (options["__loader__"], options["content"]) == ("TupleNode", [])
-    return "" if is_plain and is_alone else f"the network {printable(text)}" + ("" if is_alone else " with options")
+    return ""
 
 
 def _are_keys(part: Any) -> bool:

@@ -1,9 +1,9 @@
-"""Parquet by pyarrow, batch by batch into one array, and Stata by pandas."""
+"""Parquet by pyarrow, batch by batch into one array."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,33 +23,23 @@ from subspaces.app.files.text import SAMPLE, SAMPLE_CHARACTERS
 from subspaces.utils.files import FileError, check_size, printable
 from subspaces.utils.types import Array
 
-_COPIES = 6  # of a file of Stata while it is read
 _A_DATE = "2000-01-01"  # stands for the cells of a column of dates
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Columns of a file: their types, the number of rows, and a function that yields batches of some of them."""
-
-    schema: Any
-    n_rows: int
-    batches: Callable[[list[str], int], Iterator[Any]]
-
-
 def read_parquet(path: Path, request: Request) -> Dataset:
-    """Read a table of Parquet or Stata."""
-    source = _open(path, request.max_bytes)
-    names = list(source.schema.names)
+    """Read a table of Parquet."""
+    schema, n_rows = _described(path)
+    names = list(schema.names)
     if len(set(names)) < len(names):
         raise FileError(path, "two columns have the same name; give every column its own")
-    if source.n_rows == 0:
+    if n_rows == 0:
         raise FileError(path, "the table has no rows")
+    plain = [name for name in names if not _is_nested(schema.field(name).type)]
     if request.text is not None:
-        return _texts(path, source, request)
-    columns = _choose(path, source, request)
+        return _texts(path, names, plain, request)
+    columns = _choose(path, schema, request)
     features = [names[i] for i in columns.features]
-    beside = [name for name in names if name not in features and not _is_nested(source.schema.field(name).type)]
-    X, found = _values(path, source, features, beside, request.max_bytes)
+    X, found = _values(path, features, [name for name in plain if name not in features], request.max_bytes)
     original = Original(names, X, columns.features, {names.index(name): cells for name, cells in found.items()})
     data = Dataset(X, path, columns=original)
     if columns.label is not None:
@@ -66,63 +56,51 @@ def read_parquet(path: Path, request: Request) -> Dataset:
 
 def read_columns(path: Path, wanted: Sequence[str], max_bytes: int) -> dict[str, list[Any]]:
     """Return those of the columns that are there, as lists with None where a value is missing."""
-    source = _open(path, max_bytes)
-    names = [name for name in source.schema.names if name in wanted]
-    return _values(path, source, [], names, max_bytes)[1] if names else {name: [] for name in source.schema.names}
+    names = _described(path)[0].names
+    there = [name for name in names if name in wanted]
+    return _values(path, [], there, max_bytes)[1] if there else {name: [] for name in names}
 
 
-def _open(path: Path, max_bytes: int) -> _Source:
+def _described(path: Path) -> tuple[Any, int]:
+    """Return the schema of a file and the number of its rows."""
     parquet = imported(path, "pyarrow.parquet", "reading this file", instead=" (or save the table as CSV)")
-    if path.suffix.lower() == ".dta":
-        import pandas
-        import pyarrow
-
-        check_size(path, _COPIES * path.stat().st_size, max_bytes)
-        table = pyarrow.Table.from_pandas(pandas.read_stata(path), preserve_index=False)
-        return _Source(
-            table.schema, table.num_rows, lambda names, size: iter(table.select(names).to_batches(max_chunksize=size))
-        )
     with parquet.ParquetFile(path) as file:
-        schema, n_rows = file.schema_arrow, file.metadata.num_rows
-        packed = sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups))
-
-    def batches(names: list[str], size: int) -> Iterator[Any]:
-        """Yield batches; texts stay packed, each different one once: a kilobyte may unpack to gigabytes."""
-        check_size(path, packed, max_bytes, "unpacks to")
-        texts = [name for name in names if _is_text(schema.field(name).type)]
-        with parquet.ParquetFile(path, read_dictionary=texts) as file:
-            yield from file.iter_batches(batch_size=size, columns=names)
-
-    return _Source(schema, n_rows, batches)
+        return file.schema_arrow, file.metadata.num_rows
 
 
-def _texts(path: Path, source: _Source, request: Request) -> Dataset:
+def _batches(path: Path, names: list[str], size: int, max_bytes: int) -> Iterator[Any]:
+    """Yield batches; texts stay packed, each different one once: a kilobyte may unpack to gigabytes."""
+    import pyarrow.parquet as parquet
+
+    texts = [name for name in names if _is_text(_described(path)[0].field(name).type)]
+    with parquet.ParquetFile(path, read_dictionary=texts) as file:
+        unpacked = sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups))
+        check_size(path, unpacked, max_bytes, "unpacks to")
+        yield from file.iter_batches(batch_size=size, columns=names)
+
+
+def _texts(path: Path, names: list[str], plain: list[str], request: Request) -> Dataset:
     """Read a column of texts, with label and identifier."""
-    wanted, names = {"text": request.text, "label": request.label, "id": request.id}, list(source.schema.names)
+    wanted = {"text": request.text, "label": request.label, "id": request.id}
     named = {part: name for part, name in wanted.items() if name is not None}
     for part, name in named.items():
         find_column(path, names, name, part)
-    kept = [name for name in names if not _is_nested(source.schema.field(name).type)]
-    columns = _values(path, source, [], kept, request.max_bytes)[1]
+    columns = _values(path, [], plain, request.max_bytes)[1]
     for part, name in named.items():
-        _check_complete(path, name, [cell if part != "text" or str(cell).strip() else None for cell in columns[name]])
+        cells = [cell if part != "text" or str(cell).strip() else None for cell in columns[name]]
+        if None in cells:
+            raise FileError(path, f"row {cells.index(None)} is missing; fill it in or leave out the row", column=name)
     data = dataset_of_texts(path, request, {part: list(map(str, columns[name])) for part, name in named.items()})
     return replace(data, columns=Original(names, data.X, [], {names.index(name): columns[name] for name in columns}))
 
 
-def _check_complete(path: Path, name: str, cells: list[Any]) -> None:
-    if None in cells:
-        raise FileError(path, f"row {cells.index(None)} is missing; fill it in or leave out the row", column=name)
-
-
-def _choose(path: Path, source: _Source, request: Request) -> Columns:
+def _choose(path: Path, schema: Any, request: Request) -> Columns:
     """Give every column its part; refuse columns of text or other types among the features."""
     import pyarrow.types as types
 
-    schema = source.schema
     given = {request.label, request.id, *request.ignore}
     free = {i: schema.field(i).type for i, name in enumerate(schema.names) if name not in given}
-    texts = _first_texts(source, [i for i, kind in free.items() if _is_text(kind)])
+    texts = _first_texts(path, schema.names, [i for i, kind in free.items() if _is_text(kind)], request.max_bytes)
     texts |= {i: [_A_DATE] for i, kind in free.items() if types.is_temporal(kind)}
     columns = choose_columns(path, schema.names, request, texts)
     if columns.texts:
@@ -142,31 +120,29 @@ def _choose(path: Path, source: _Source, request: Request) -> Columns:
     return columns
 
 
-def _first_texts(source: _Source, positions: list[int]) -> dict[int, Sequence[str]]:
+def _first_texts(path: Path, names: list[str], positions: list[int], max_bytes: int) -> dict[int, Sequence[str]]:
     """Return the first texts of columns; none of a column whose first texts are too long to look at."""
-    names = [source.schema.names[i] for i in positions]
-    batch = next(source.batches(names, SAMPLE), None)
     found: dict[int, Sequence[str]] = dict.fromkeys(positions, ())
-    for i, column in zip(positions, () if batch is None else map(batch.column, names), strict=False):
+    batch: Any = next(_batches(path, [names[i] for i in positions], SAMPLE, max_bytes), None)
+    for i in positions if batch is not None else ():
+        column = batch.column(names[i])
         if _text_bytes(column) < SAMPLE_CHARACTERS:
             found[i] = [printable(value) for value in column.to_pylist()]
     return found
 
 
-def _values(
-    path: Path, source: _Source, features: list[str], beside: list[str], max_bytes: int
-) -> tuple[Array, dict[str, list[Any]]]:
+def _values(path: Path, features: list[str], beside: list[str], max_bytes: int) -> tuple[Array, dict[str, list[Any]]]:
     """Read the features as an array and the columns beside them as lists."""
     import pyarrow.types as types
 
-    n_rows = source.n_rows
-    single = all(types.is_float32(source.schema.field(name).type) for name in features)  # else float64
+    schema, n_rows = _described(path)
+    single = all(types.is_float32(schema.field(name).type) for name in features)  # else float64
     dtype = np.dtype(np.float32 if single else np.float64)
     check_size(path, n_rows * len(features) * dtype.itemsize, max_bytes)
     X = np.empty((n_rows if features else 0, len(features)), dtype=dtype)
     found: dict[str, list[Any]] = {name: [] for name in beside}
     start = n_bytes = 0
-    for batch in source.batches([name for name in source.schema.names if name in {*features, *beside}], 2**16):
+    for batch in _batches(path, [*features, *beside], 2**16, max_bytes):
         stop = start + batch.num_rows
         for j, name in enumerate(features):
             X[start:stop, j] = _numbers(batch.column(name))

@@ -15,7 +15,6 @@ from subspaces.app.files.excel import read_xlsx
 from subspaces.app.files.image_files import belongs, files_below, is_text, read_images, read_texts
 from subspaces.app.files.parquet import read_parquet
 from subspaces.app.files.several import are_images, common_folder, expand, read_several, read_stream
-from subspaces.app.files.sparse_files import matrix_of_folder, read_10x, read_h5ad, read_mtx
 from subspaces.app.files.tables import DECIMALS, read_text
 from subspaces.utils.files import FileError, argument, check_regular, printable
 from subspaces.utils.memory import available_bytes
@@ -37,31 +36,34 @@ READERS: dict[str, Reader] = {
     ".xlsm": read_xlsx,
     ".ods": read_xlsx,
     ".parquet": read_parquet,
-    ".dta": read_parquet,
     ".npy": read_npy,
     ".npz": read_npz,
     ".mat": read_mat,
-    ".mtx": read_mtx,
-    ".mtx.gz": read_mtx,
-    ".h5ad": read_h5ad,
 }
 """Reader of each suffix."""
 
 _TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 _BOOKS, _ARRAYS = (".xlsx", ".xlsm", ".ods"), (".npz", ".mat")
-_FOLDER, _CELLS, _WRITINGS = "folder of images", "folder of cells", "folder of texts"
-_FOLDERS: dict[str, Reader] = {_FOLDER: read_images, _CELLS: read_10x, _WRITINGS: read_texts}
+_TABLES = (*_TEXT, *_BOOKS, ".parquet")
+_FOLDER, _WRITINGS = "folder of images", "folder of texts"
+_FOLDERS: dict[str, Reader] = {_FOLDER: read_images, _WRITINGS: read_texts}
 _OPTIONS = {
-    "array": (*_ARRAYS, ".h5ad", *_BOOKS),
+    "array": (*_ARRAYS, *_BOOKS),
     **dict.fromkeys(("header", "decimal"), (*_TEXT, *_BOOKS)),
-    **dict.fromkeys(("ignore", "keep", "columns"), (*_TEXT, *_BOOKS, ".parquet", ".dta")),
-    "label": (*_TEXT, *_BOOKS, ".parquet", ".dta", *_ARRAYS, ".h5ad", _FOLDER, _WRITINGS),
-    "text": (*_TEXT, *_BOOKS, ".parquet", ".dta"),
-    "id": (*_TEXT, *_BOOKS, ".parquet", ".dta", *_ARRAYS, ".h5ad"),
-    "missing": (*_TEXT, *_BOOKS, ".parquet", ".dta", ".npy", *_ARRAYS, ".h5ad"),
+    **dict.fromkeys(("ignore", "keep", "columns", "text"), _TABLES),
+    "label": (*_TABLES, *_ARRAYS, _FOLDER, _WRITINGS),
+    "id": (*_TABLES, *_ARRAYS),
+    "missing": (*_TABLES, ".npy", *_ARRAYS),
     **dict.fromkeys(("image_size", "color", "min_images"), (_FOLDER,)),
 }
 """Formats for which an option of `read_table` has a meaning; elsewhere it is refused, never silently dropped."""
+
+_ADVICE = {
+    **dict.fromkeys((".xls", ".xlsb", ".numbers"), "an old kind of workbook; save the table as .xlsx or .csv"),
+    ".h5ad": "cells are clustered in Python, by subspaces.applications.anndata.cluster(anndata.read_h5ad(path))",
+    ".mtx": "in Python, scipy.sparse.save_npz(new_path, scipy.io.mmread(path).tocsr()) makes an .npz, which is read",
+}
+"""What to do with files that are not read."""
 
 
 def read_table(
@@ -91,9 +93,8 @@ def read_table(
     ----------
     path : path-like, list of them, or binary stream
         The file; its suffix (in any case) gives the format: ``.csv``, ``.tsv``, ``.txt`` (also packed, ``.csv.gz``),
-        ``.xlsx``, ``.ods``, ``.parquet``, ``.dta``, ``.npy``, ``.npz`` (also SciPy's sparse ones), ``.mat``, ``.mtx``,
-        ``.h5ad``. A folder is one of 10x Genomics, of images (PNG, JPEG, TIFF, BMP, WebP, GIF), of texts (``.txt``,
-        ``.md``) or of tables.
+        ``.xlsx``, ``.ods``, ``.parquet``, ``.npy``, ``.npz`` (also SciPy's sparse ones), ``.mat``. A folder is one of
+        images (PNG, JPEG, TIFF, BMP, WebP, GIF), of texts (``.txt``, ``.md``) or of tables.
         Patterns (``"photos/*.png"``) are filled in. Several tables with the same columns become one; several images
         and folders of images, too. A stream (``sys.stdin.buffer``) is a table, whose first bytes tell its format.
     label : column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`
@@ -104,7 +105,7 @@ def read_table(
     keep : columns to use although they look like identifiers, which are left out and noted; None: all that are numbers
     array : array with the samples in a ``.npz`` or ``.mat`` file
         By default ``X``, else the only array with two or more dimensions, else ``fea`` or ``data``. Further
-        dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the samples.
+        dimensions (images) are flattened.
     header : True if the first line of a text file holds the names of the columns; by default found from two lines
     decimal : {".", ","}, the sign before the decimals in a text file; by default found from the first lines
     max_bytes : the most memory the values may take; by default the memory that is free now
@@ -209,16 +210,16 @@ def _tried(error: FileError, file: Path, request: Request, reader: Reader) -> Fi
 
 
 def _kind_of_folder(folder: Path) -> str:
-    """Classify a folder: cells of one experiment; images; texts, where there is no image."""
-    if matrix_of_folder(folder) is not None:
-        return _CELLS
+    """Classify a folder: images; texts, where there is no image."""
     return _WRITINGS if files_below(folder, is_text) and not files_below(folder, belongs) else _FOLDER
 
 
 def _tables_in(folder: Path) -> list[Path]:
-    """Return the tables in a folder that is none of cells, images or texts."""
+    """Return the tables in a folder that is none of images or texts."""
     if _kind_of_folder(folder) != _FOLDER or files_below(folder, belongs):
         return []
+    if any(folder.glob("matrix.mtx*")):
+        raise FileError(folder, _ADVICE[".h5ad"])
     return sorted(file for file in folder.iterdir() if suffix_of(file) in READERS and file.name[0] not in ".~")
 
 
@@ -228,8 +229,8 @@ def has_columns(file: Path) -> bool:
 
 
 def _unknown(file: Path, suffix: str) -> FileError:
-    if suffix in (".xls", ".xlsb", ".numbers"):
-        return FileError(file, "save the table as .xlsx or .csv; this kind of workbook is not read")
+    if suffix.removesuffix(".gz") in _ADVICE:
+        return FileError(file, _ADVICE[suffix.removesuffix(".gz")])
     found = f"the suffix '{printable(file.suffix)}' is" if file.suffix else "a name without a suffix is"
     return FileError(file, f"{found} not one of the known formats: {', '.join(READERS)}")
 

@@ -6,9 +6,7 @@ import glob
 import os
 import re
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -25,7 +23,7 @@ PIPE = Path("standard input")
 """Name of a pipe in messages."""
 
 _CHUNK = 2**20
-_MAGIC = {b"PAR1": ".parquet", b"\x93NUMPY": ".npy", b"\x1f\x8b": ".txt.gz", b"MATLAB": ".mat", b"\x89HDF": ".mat"}
+_ARRAYS = (b"PK\x03\x04", b"PAR1", b"\x93NUMPY", b"MATLAB", b"\x89HDF")  # how files begin that are no text
 
 
 def expand(paths: Iterable[str | PathLike[str]]) -> list[Path]:
@@ -171,25 +169,18 @@ def _joined_notes(parts: list[Dataset]) -> tuple[str, ...]:
 
 
 def read_stream(stream: BinaryIO, request: Request, read: Callable[[Path, Request], Dataset]) -> Dataset:
-    """Read a table from a pipe; its first bytes tell the format, text if they are of none that is known."""
+    """Read a table of text from a pipe, packed or not."""
     with tempfile.TemporaryDirectory(prefix="subspaces-") as folder:
-        plain, size = Path(folder, "piped"), 0
+        plain, size, suffix = Path(folder, "piped"), 0, ""
         with plain.open("wb") as copy:
             while chunk := stream.read(_CHUNK):
+                if not size and chunk.startswith(_ARRAYS):
+                    raise FileError(PIPE, "not a table of text; write it to a file and name that")
+                suffix = suffix or (".txt.gz" if chunk.startswith(b"\x1f\x8b") else ".txt")
                 size += len(chunk)
                 check_size(PIPE, size, request.max_bytes, "it holds more than")
                 copy.write(chunk)
         try:
-            return replace(read(plain.rename(plain.with_suffix(_suffix(plain))), request), source=PIPE)
+            return replace(read(plain.rename(plain.with_suffix(suffix or ".txt")), request), source=PIPE)
         except FileError as error:
             raise error.saying(error.problem, PIPE) from None
-
-
-def _suffix(path: Path) -> str:
-    with path.open("rb") as stream:
-        head = stream.read(16)
-    if head.startswith(b"PK\x03\x04"):
-        with suppress(zipfile.BadZipFile, ValueError), zipfile.ZipFile(path) as archive:
-            return ".xlsx" if "[Content_Types].xml" in archive.namelist() else ".npz"
-        return ".npz"
-    return next((suffix for magic, suffix in _MAGIC.items() if head.startswith(magic)), ".txt")

@@ -1,47 +1,29 @@
-"""Sort the images of a folder into one folder per cluster (``--sort-into``), with contact sheets and an index."""
+"""Sort the images of a folder into one folder per cluster (``--sort-into``), with an index."""
 
 from __future__ import annotations
 
 import errno
-import glob
-import json
-import os
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from subspaces.app.files.image_files import MARKER, thumbnail
+from subspaces.app.files.image_files import MARKER
 from subspaces.app.files.writing import check_folder_of, write_rows
-from subspaces.utils.atomic import is_abandoned, remove, temporary_name, unfinished
-from subspaces.utils.files import FileError, argument, printable, readable_bytes
+from subspaces.utils.atomic import unfinished
+from subspaces.utils.files import FileError, argument, readable_bytes
 from subspaces.utils.progress import phase
-from subspaces.utils.spelling import counted
 
 if TYPE_CHECKING:
     from subspaces.engine.confidence import Summary
 
-TILE = 96
-"""Pixels of the square that an image gets on a contact sheet."""
 
-MAX_TILES = 200
-"""Images on one contact sheet; the surest come first."""
-
-
-def check_target(path: str | PathLike[str], *, source: Path, force: bool = False) -> None:
-    """Refuse a target that could not be made or would destroy something, before anything is computed.
-
-    An empty folder is taken, and one that an earlier run made is replaced; if other files have come into it, only
-    with `force`. Any other folder is refused whatever is forced: it is not ours to delete.
-    """
+def check_target(path: str | PathLike[str], *, source: Path) -> None:
+    """Refuse a target that could not be made, before anything is computed; nothing that is there is ever replaced."""
     target = Path(path)
     check_folder_of(target)
-    _settle_leftovers(target)
     if target.is_symlink():
         raise FileError(target, "this is a link; name the folder itself")
     if not target.exists():
@@ -50,17 +32,8 @@ def check_target(path: str | PathLike[str], *, source: Path, force: bool = False
         raise FileError(target, "this is a file; name a folder")
     if source.resolve().is_relative_to(target.resolve()):
         raise FileError(target, "the images themselves are in this folder; choose another")
-    if not any(target.iterdir()):
-        return
-    ours = _listed(target)
-    if ours is None:
-        raise FileError(target, f"the folder is not empty and was not made by {argument('sort_into')}; choose another")
-    strangers = _present(target) - ours
-    if strangers and not force:
-        name = printable(min(strangers))
-        added = counted(len(strangers), "file was", "files were")
-        problem = f"{added} added since {argument('sort_into')} made this folder, such as '{name}'"
-        raise FileError(target, f"{problem}; move them or allow their loss with {argument('force', True)}")
+    if any(target.iterdir()):
+        raise FileError(target, "the folder is not empty; choose another, or remove it first")
 
 
 def sort_into(
@@ -88,39 +61,16 @@ def sort_into(
                     else:
                         shutil.copy2(folder / name, building / place)
                     step()
-            with phase("Making contact sheets", len(summary.clusters)) as step:
-                for label in summary.clusters:
-                    members = np.flatnonzero(summary.labels == label)
-                    members = members[np.argsort(-summary.confidence[members], kind="stable")]
-                    sheet = contact_sheet([folder / names[i] for i in members[:MAX_TILES]])
-                    sheet.save(building / f"{_cluster_name(label, summary)}.png")
-                    step()
             _write_index(building / "index.csv", names, places, summary)
-            (building / MARKER).write_text(json.dumps({"made_by": "subspaces", "files": sorted(_present(building))}))
-            _replace(building, target)
+            (building / MARKER).touch()
+            if target.exists():
+                target.rmdir()  # which only an empty folder allows
+            building.rename(target)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
             raise OSError(error.errno, error.strerror, str(target)) from None  # else it names the source, or nothing
         raise
     return places
-
-
-def contact_sheet(files: Sequence[Path]) -> Any:
-    """Draw images side by side, each fitted into a square; one that cannot be read leaves its square grey."""
-    from PIL import Image, ImageOps
-
-    n_columns = max(1, min(len(files), round(np.sqrt(1.5 * len(files)))))
-    n_rows = -(-len(files) // n_columns)
-    step = TILE + 4
-    sheet = Image.new("RGB", (n_columns * step + 4, n_rows * step + 4), "white")
-    for i, file in enumerate(files):
-        x, y = 4 + step * (i % n_columns), 4 + step * (i // n_columns)
-        try:
-            tile = ImageOps.contain(thumbnail(file, TILE), (TILE, TILE), Image.Resampling.LANCZOS)  # small ones grow
-        except Exception:  # it could be read a moment ago; the sheet is still worth having
-            tile = Image.new("RGB", (TILE, TILE), (204, 204, 204))
-        sheet.paste(tile, (x + (TILE - tile.width) // 2, y + (TILE - tile.height) // 2))
-    return sheet
 
 
 def _cluster_name(label: int, summary: Summary) -> str:
@@ -171,46 +121,3 @@ def _check_space(target: Path, folder: Path, names: Sequence[str]) -> None:
     if needed > free:
         problem = f"the copies need {readable_bytes(needed)} and {readable_bytes(free)} are free"
         raise FileError(target, f"{problem}; use {argument('link', True)} or another disk")
-
-
-def _replace(building: Path, target: Path) -> None:
-    """Put the finished folder in its place; an old one is set aside first and removed last."""
-    if not target.exists():
-        building.rename(target)
-        return
-    aside = target.with_name(temporary_name(target.name, "old"))
-    target.rename(aside)
-    try:
-        building.rename(target)
-    except BaseException:
-        with suppress(OSError):
-            aside.rename(target)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _settle_leftovers(target: Path) -> None:
-    """Put back the folder that a killed run had set aside, or remove it where the new one is in its place."""
-    for aside in sorted(target.parent.glob(f".{glob.escape(target.name)}.*.old")):
-        if aside.is_dir() and is_abandoned(aside):
-            if target.exists():
-                remove(aside)
-            else:
-                aside.rename(target)
-
-
-def _listed(target: Path) -> set[str] | None:
-    """Return the files that an earlier run put there; None if no earlier run made the folder."""
-    try:
-        document = json.loads((target / MARKER).read_text(encoding="utf-8"))
-        return {str(name) for name in document["files"]} | {MARKER} if document["made_by"] == "subspaces" else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
-def _present(target: Path) -> set[str]:
-    found = set()
-    for where, folders, names in os.walk(target):
-        links = [name for name in folders if Path(where, name).is_symlink()]
-        found |= {Path(where, name).relative_to(target).as_posix() for name in [*names, *links]}
-    return found

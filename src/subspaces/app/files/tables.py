@@ -83,7 +83,7 @@ class _Table:
 
 def read_text(path: Path, request: Request) -> Dataset:
     """Read a table from a text file."""
-    with open_text(path, request.max_bytes, request.header) as (rows, layout):
+    with open_text(path, request.max_bytes) as (rows, layout):
         return dataset_from_rows(path, request, rows, layout)
 
 
@@ -129,12 +129,11 @@ def _head(
 ) -> tuple[_Head, list[Row], tuple[str, ...]]:
     """Decide about the columns; return also the rows of the sample below the header, and notes."""
     line, first = sample[0]
-    header = request.header if layout.names is None else request.header or False
-    found = name_columns([row for _, row in sample], header)
+    found = name_columns([row for _, row in sample], request.header)
     body = sample[found.n_rows :]
     if not body:
         raise FileError(path, "there is a header but no rows; it needs one line per point", line=line)
-    given = found.names or layout.names
+    given = found.names
     names = [str(i + 1) for i in range(len(first))]
     if given is not None and len(given) == len(first):
         names = [name.strip() for name in given]

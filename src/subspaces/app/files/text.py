@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from subspaces.app.files.cells import kind_of
-from subspaces.app.files.head import looks_like_header, usual_width
+from subspaces.app.files.head import usual_width
 from subspaces.utils.files import FileError, check_size, printable, readable_bytes
 
 SEPARATORS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",;\t "}
@@ -29,8 +29,6 @@ MAX_LINE = 2**26
 """Longest line read, in bytes: a packed file may hide gigabytes without a line break."""
 
 MAX_CELLS = 2**20
-MAX_BLANK = 10**6
-"""Blank lines read beyond one for each row: a small packed file may hide thousands of millions of them."""
 
 SAMPLE, SAMPLE_CHARACTERS = 50, 2**20
 """Rows looked at before a table is read, and characters after which the looking ends (with 3 rows)."""
@@ -48,12 +46,10 @@ Item = TypeVar("Item")
 class Layout:
     """Properties of a table known before its rows are read."""
 
-    names: list[str] | None = None
     notes: tuple[str, ...] = ()
     delimiter: str = ","
     encoding: str = ""
     is_sheet: bool = False  # rows end with their last cell that is not empty
-    has_formulas: bool = False  # without a stored result
 
 
 # ------------------------------------------------------------------ bytes
@@ -68,8 +64,8 @@ def check_ratio(path: Path, unpacked: int, packed: int, remedy: str) -> None:
 class _Bounded(io.RawIOBase):
     """Stream of a file, or of the content of a ``.gz``: no endless line, and no more than memory holds."""
 
-    def __init__(self, path: Path, max_bytes: int, max_line: int) -> None:
-        self.path, self.max_bytes, self.max_line = path, max_bytes, min(max_line, 1000 + max_bytes // _PER_CHARACTER)
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self.path, self.max_bytes, self.max_line = path, max_bytes, min(MAX_LINE, 1000 + max_bytes // _PER_CHARACTER)
         self.n_read = self.in_line = 0
         self.is_packed, self.size = path.suffix.lower() == ".gz", path.stat().st_size
         self.stream = gzip.GzipFile(path, "rb") if self.is_packed else path.open("rb")
@@ -96,9 +92,9 @@ class _Bounded(io.RawIOBase):
         super().close()
 
 
-def open_unpacked(path: Path, max_bytes: int, max_line: int | None = None) -> io.BufferedReader:
-    """Open a file, or the content of a ``.gz``, for bounded reading; lines are bounded by `MAX_LINE` by default."""
-    return io.BufferedReader(_Bounded(path, max_bytes, max_line or MAX_LINE), 2**16)
+def open_unpacked(path: Path, max_bytes: int) -> io.BufferedReader:
+    """Open a file, or the content of a ``.gz``, for bounded reading."""
+    return io.BufferedReader(_Bounded(path, max_bytes), 2**16)
 
 
 def find_encoding(path: Path, max_bytes: int) -> str:
@@ -120,7 +116,7 @@ def find_encoding(path: Path, max_bytes: int) -> str:
 
 
 @contextmanager
-def open_text(path: Path, max_bytes: int, header: bool | None = None) -> Iterator[tuple[Iterator[Row], Layout]]:
+def open_text(path: Path, max_bytes: int) -> Iterator[tuple[Iterator[Row], Layout]]:
     """Open the rows of a text file, with its layout; the suffix gives the candidate separators."""
     candidates = SEPARATORS[Path(path.name.lower().removesuffix(".gz")).suffix]
     encoding = find_encoding(path, max_bytes)
@@ -129,36 +125,29 @@ def open_text(path: Path, max_bytes: int, header: bool | None = None) -> Iterato
         sample = take_sample(lines, len, _is_content)
         n = _count_comments(sample)
         delimiter = find_delimiter(sample[n:], candidates)
-        names = _names_in_comment(sample[n - 1], sample[n:], delimiter) if n and header is None else None
         notes = () if encoding != "cp1252" else ("the file is not UTF-8 and was read as Windows-1252",)
         if n:
             which = "line 1 is a comment" if n == 1 else f"lines 1 to {n} are comments"
             was = "was" if n == 1 else "were"
-            taken = f"; the names of the columns were taken from {'it' if n == 1 else 'the last'}"
-            notes = (*notes, which + (f" and {was} left out" if names is None else taken))
+            notes = (*notes, f"{which} and {was} left out")
         rows = _rows(path, chain(sample[n:], lines), delimiter, n, max_bytes)
-        yield rows, Layout(names, notes, delimiter, encoding)
+        yield rows, Layout(notes, delimiter, encoding)
 
 
 def _rows(path: Path, lines: Iterator[str], delimiter: str, n_before: int, max_bytes: int) -> Iterator[Row]:
     """Yield the cells of every line that is not blank, with its number."""
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     numbered = enumerate(map(str.split, lines), 1) if delimiter == " " else ((reader.line_num, row) for row in reader)
-    n_rows, n_blank, most = 0, 0, min(MAX_CELLS, max_bytes // _PER_CELL)
+    most = min(MAX_CELLS, max_bytes // _PER_CELL)
     try:
         for number, row in numbered:
             line = n_before + number
+            if len(row) > most:
+                check_size(path, _PER_CELL * len(row), max_bytes, "a line needs")
+                problem = f"{len(row)} cells in a line, more than {MAX_CELLS}; save the table as .npy"
+                raise FileError(path, problem, line=line)
             if row:
-                n_rows += 1
-                if len(row) > most:
-                    check_size(path, _PER_CELL * len(row), max_bytes, "a line needs")
-                    problem = f"{len(row)} cells in a line, more than {MAX_CELLS}; save the table as .npy"
-                    raise FileError(path, problem, line=line)
                 yield line, row
-                continue
-            n_blank += 1
-            if n_blank > MAX_BLANK + n_rows:
-                raise FileError(path, f"{n_blank} blank lines so far; remove them", line=line)
     except csv.Error as error:
         problem = f"the quoting is broken ({printable(error)}); check the quotes of this line"
         raise FileError(path, problem, line=n_before + reader.line_num) from error
@@ -203,15 +192,6 @@ def _count_comments(lines: Sequence[str]) -> int:
     """Count the comments above the table, with blank lines between them; 0 where all is comment."""
     first = next((i for i, line in enumerate(lines) if _is_content(line)), 0)
     return max((i + 1 for i in range(first) if lines[i].strip()), default=0)
-
-
-def _names_in_comment(line: str, below: Sequence[str], delimiter: str) -> list[str] | None:
-    """Return the names of columns in the last comment above a table without a header, as NumPy writes them."""
-    names = next(iter(_split([line.lstrip().lstrip("#%/").strip()], delimiter)), [])
-    rows = _split(below, delimiter)
-    if len(names) < 2 or len(names) != usual_width(rows)[0] or any(kind_of(name) == "number" for name in names):
-        return None
-    return None if looks_like_header(*rows[:2]) else names
 
 
 def _is_content(line: str) -> bool:

@@ -7,7 +7,6 @@ visible. Every reader gives one row per point: x and y of the first frame, of th
 
 from __future__ import annotations
 
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -16,14 +15,10 @@ import numpy as np
 from subspaces.app.files.arrays import MAT_COPIES
 from subspaces.app.files.dataset import Dataset, Request, check_there, encode
 from subspaces.app.files.reading import read_file, suffix_of
-from subspaces.utils.files import FileError, check_size, printable, quoted
-from subspaces.utils.mat_files import Matrix, is_hdf5, list_matrices, read_matrix
+from subspaces.utils.files import FileError, check_size
+from subspaces.utils.mat_files import list_matrices, read_matrix
 from subspaces.utils.memory import available_bytes
 from subspaces.utils.spelling import counted
-from subspaces.utils.types import Array
-
-_COORDINATES = ("x", "y")
-"""Arrays of coordinates, the better one first: normalised before pixels."""
 
 
 def read_tracks(
@@ -58,54 +53,28 @@ def read_tracks(
 
 def _read_mat(path: Path, request: Request) -> Dataset:
     """Read the arrays of Hopkins155; a file that has none of them is a table like others."""
-    if is_hdf5(path):
+    arrays = list_matrices(path)
+    film = next((name for name in ("x", "y") if name in arrays and len(arrays[name].info.shape) == 3), None)
+    if film is None:
         return read_file(path, request)
-    matrices = list_matrices(path)
-    name = next((name for name in _COORDINATES if name in matrices and _is_film(matrices[name])), None)
-    if name is None and "X" not in matrices:
-        wanted = "neither x nor y of 3 x points x frames (Hopkins155), nor X of tracks x coordinates"
-        raise FileError(path, f"holds {wanted}, but {quoted(list(matrices)) or 'nothing'}; name the array of tracks")
-    if name is None:
-        return read_file(path, request)
-    _, n_tracks, n_frames = matrices[name].info.shape
-    check_size(path, MAT_COPIES * matrices[name].info.n_bytes, request.max_bytes)
-    tracks = _plane(read_matrix(path, matrices[name])).astype(np.float64, copy=False)
-    notes = ["coordinates are in pixels: the file has no normalised ones"] if name == "y" else []
+    _, n_tracks, n_frames = arrays[film].info.shape
+    check_size(path, MAT_COPIES * sum(found.info.n_bytes for found in arrays.values()), request.max_bytes)
+    numbers = {name: read_matrix(path, found) for name, found in arrays.items() if found.info.kind == "number"}
+    for name, wanted in (("m", (n_tracks, n_frames)), ("s", (n_tracks, 1))):
+        if name in numbers and sorted(numbers[name].shape) != sorted(wanted):
+            problem = f"'{name}' is {arrays[name].info}, but the tracks need {wanted[0]} x {wanted[1]}"
+            raise FileError(path, f"{problem}; leave it out of the file or repair it")
+    tracks = numbers[film][:2].astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tracks /= numbers[film][2:3] if len(numbers[film]) == 3 else 1
     hidden = ~np.isfinite(tracks).all(axis=0)
-    if "m" in matrices:
-        seen = _companion(path, matrices["m"], "m", (n_tracks, n_frames))
-        hidden |= seen == 0
+    if "m" in numbers:
+        hidden |= numbers["m"].reshape(n_tracks, n_frames) == 0
     tracks[:, hidden] = np.nan
     X = tracks.transpose(1, 2, 0).reshape(n_tracks, 2 * n_frames)
-    data = Dataset(np.ascontiguousarray(X), path, notes=tuple(notes))
-    if "s" not in matrices:
-        return data
-    y, classes = encode(path, _companion(path, matrices["s"], "s", (n_tracks, 1)).ravel(), "s")
-    return replace(data, y=y, classes=classes)
-
-
-def _is_film(matrix: Matrix) -> bool:
-    shape = matrix.info.shape
-    return matrix.info.kind == "number" and len(shape) == 3 and shape[0] in (2, 3)
-
-
-def _plane(film: Array) -> Array:
-    """Return coordinates in the picture, of shape (2, P, F), from homogeneous ones."""
-    if len(film) == 2:
-        return film
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(film[:2] / film[2])
-
-
-def _companion(path: Path, matrix: Matrix, name: str, shape: tuple[int, int]) -> Array:
-    """Read an array with one value for each point, or for each point in each frame."""
-    found = matrix.info.shape
-    if matrix.info.kind != "number" or tuple(sorted(found)) != tuple(sorted(shape)):
-        wanted = " x ".join(map(str, shape))
-        problem = f"'{name}' is {printable(matrix.info)}, but the tracks need {wanted}"
-        raise FileError(path, f"{problem}; leave it out of the file or repair it")
-    values = read_matrix(path, matrix)
-    return values if found == shape else values.T
+    notes = ("coordinates are in pixels: the file has no normalised ones",) if film == "y" else ()
+    y, classes = encode(path, numbers["s"], "s") if "s" in numbers else (None, None)
+    return Dataset(np.ascontiguousarray(X), path, y=y, classes=classes, notes=notes)
 
 
 def _checked(data: Dataset) -> Dataset:
@@ -122,12 +91,8 @@ def _checked(data: Dataset) -> Dataset:
         i, frame = (int(index) for index in np.argwhere(half)[0])
         problem = f"track {i} has one of two coordinates in frame {frame + 1}"
         raise FileError(data.source, f"{problem}; leave both cells empty where a point was not seen")
-    never = np.flatnonzero(np.isnan(data.X).all(axis=1))
-    if len(never):
-        first = int(never[0])
-        who = f"track {first} is" if len(never) == 1 else f"{len(never)} tracks, the first number {first}, are"
-        raise FileError(data.source, f"{who} seen in no frame; leave out such tracks")
-    dark = np.flatnonzero(np.isnan(data.X).all(axis=0))
-    if len(dark):
-        raise FileError(data.source, f"frame {int(dark[0]) // 2 + 1} shows no point; leave out such frames")
+    for axis, what in ((1, "track"), (0, "column")):
+        dark = np.flatnonzero(np.isnan(data.X).all(axis=axis))
+        if len(dark):
+            raise FileError(data.source, f"{what} {int(dark[0])} holds nothing; leave out such tracks and frames")
     return data

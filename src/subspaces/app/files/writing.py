@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,6 +23,9 @@ from subspaces.utils.types import Array, Labels
 Table = dict[str, list[Any]]
 """Columns by name; the first holds the identifiers or row numbers."""
 
+Sheets = Mapping[str, Sequence[Sequence[Any]]]
+"""Rows of more sheets of a workbook by their titles."""
+
 _MAX_SHEET_ROWS = 2**20
 _FORMULA = tuple("=+-@＝＋－＠")  # starts of a formula in a spreadsheet, the wide forms in some locales
 _SEPARATORS = ",;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029"  # of cells in some country, and of lines
@@ -38,7 +40,7 @@ def check_output(
     *,
     force: bool = False,
     source: str | PathLike[str] | None = None,
-    suffixes: Sequence[str] = (".csv", ".tsv", ".xlsx", ".parquet", ".json", ".npy"),
+    suffixes: Sequence[str] = (".csv", ".tsv", ".xlsx", ".parquet", ".npy"),
     what: str = "labels",
 ) -> None:
     """Refuse an output that could not be written, before hours are spent computing it.
@@ -100,12 +102,11 @@ def write_labels(
     lines: Labels | None = None,
     rows: Labels | None = None,
     n_rows: int | None = None,
-    extra: Mapping[str, Any] | None = None,
     original: Any = None,
-    sheets: Mapping[str, Sequence[Sequence[Any]]] | None = None,
+    sheets: Sheets | None = None,
     force: bool = False,
 ) -> None:
-    """Write one label per sample to a ``.csv``, ``.tsv``, ``.xlsx``, ``.parquet``, ``.json`` or ``.npy`` file.
+    """Write one label per sample to a ``.csv``, ``.tsv``, ``.xlsx``, ``.parquet`` or ``.npy`` file.
 
     Tables have the columns ``id`` (or ``line``, where the samples have lines but no identifiers, or ``row``, counted
     from 0, where they have neither), those of `original`, ``cluster`` and those of `columns`. A ``.npy`` file holds the
@@ -123,9 +124,8 @@ def write_labels(
     lines : line of each sample (each row, with `n_rows`) in the file it was read from
     rows : row of each sample in a table of `n_rows` rows; the others get an empty label (−1 in ``.npy``)
     n_rows : rows of the table, by default as many as samples
-    extra : more entries of a JSON file; other formats leave them out
     original : pandas.DataFrame with the columns of the file that was clustered, a row for each row of the table
-    sheets : rows of more sheets of a workbook by their titles; other formats leave them out
+    sheets : more sheets of a workbook; other formats leave them out
     force : allow an existing file to be replaced
     """
     file = Path(path)
@@ -150,12 +150,10 @@ def write_labels(
     suffix, (first, *ours) = file.suffix.lower(), table
     if suffix in (".csv", ".tsv", ".xlsx"):  # as people read them
         table |= {name: list(map(_short, table[name])) for name in ours}
-    if original is not None and suffix == ".json":
-        extra = {"table": _own_columns(original, {}), **(extra or {})}
-    elif original is not None:
+    if original is not None:
         table = {first: table[first], **_own_columns(original, table), **{name: table[name] for name in ours}}
     with write_atomically(file) as stream:
-        WRITERS[suffix](stream, table, ({"sheets": sheets or {}} if suffix == ".xlsx" else extra) or {})
+        WRITERS[suffix](stream, table, sheets or {})
 
 
 def _own_columns(original: Any, ours: Table) -> Table:
@@ -244,14 +242,14 @@ def _short(value: Any) -> Any:
 # ------------------------------------------------------------------ formats
 
 
-def _write_text(stream: BinaryIO, table: Table, extra: Mapping[str, Any], delimiter: str = ",") -> None:
+def _write_text(stream: BinaryIO, table: Table, sheets: Sheets, delimiter: str = ",") -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     write_rows(text, [list(table)], delimiter)
     write_rows(text, zip(*table.values(), strict=True), delimiter)
     text.detach()  # flushes, and leaves the file open for the caller
 
 
-def _write_xlsx(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
+def _write_xlsx(stream: BinaryIO, table: Table, sheets: Sheets) -> None:
     """Write a workbook of one sheet; characters that XML cannot keep become escapes.
 
     The names of the columns stay in sight and have buttons that sort and filter; rows of one cluster have one colour.
@@ -274,7 +272,7 @@ def _write_xlsx(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> Non
     try:
         for row in ([*table], *zip(*table.values(), strict=True)):
             sheet.append([_for_sheet(cell) for cell in row])
-        for title, rows in extra["sheets"].items():
+        for title, rows in sheets.items():
             more = book.create_sheet(title)
             for row in rows:
                 more.append([_for_sheet(_short(cell)) for cell in row])
@@ -294,28 +292,22 @@ def _for_sheet(cell: Any) -> Any:
     return harmless(_LOST_IN_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), cell))
 
 
-def _write_json(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
-    columns = {name: values for name, values in table.items() if name != "row"}
-    stream.write(json.dumps({**extra, **columns}, allow_nan=False, default=str).encode() + b"\n")
-
-
-def _write_npy(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
+def _write_npy(stream: BinaryIO, table: Table, sheets: Sheets) -> None:
     write_array(stream, np.array([-1 if label is None else label for label in table["cluster"]], dtype=np.int64))
 
 
-def _write_parquet(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
+def _write_parquet(stream: BinaryIO, table: Table, sheets: Sheets) -> None:
     import pyarrow
     import pyarrow.parquet
 
     pyarrow.parquet.write_table(pyarrow.table(table), stream)
 
 
-WRITERS: dict[str, Callable[[BinaryIO, Table, Mapping[str, Any]], None]] = {
+WRITERS: dict[str, Callable[[BinaryIO, Table, Sheets], None]] = {
     ".csv": _write_text,
     ".tsv": partial(_write_text, delimiter="\t"),
     ".xlsx": _write_xlsx,
     ".parquet": _write_parquet,
-    ".json": _write_json,
     ".npy": _write_npy,
 }
 """Writer of each suffix."""
