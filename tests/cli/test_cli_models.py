@@ -174,7 +174,7 @@ def test_all_formats_of_labels(tmp_path, suffix):
 def test_label_files_that_cannot_be_compared(runs, tmp_path):
     for file, given, told_so in [
         ("a.csv", [], "needs two or more label files, or one and a file with the column --label; got 1"),
-        ("truth.csv", ["--label", "species"], "needs two or more label files, or, of a table, methods: --method ktrr"),
+        ("truth.csv", ["--label", "species"], "needs two or more label files, or --method NAME for a table"),
         ("a.csv", [runs / "b.csv", "--missing", "drop"], "--missing: says how a table is read, which needs --method"),
     ]:
         assert told_so in fails("compare", runs / file, *given)

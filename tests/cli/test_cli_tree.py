@@ -59,8 +59,6 @@ def test_wrong_trees_are_refused_before_the_work(table, tmp_path, monkeypatch):
     assert "its folder does not exist" in fails(*given, "--report", tmp_path / "none" / "tree.json")
     (tmp_path / "tree.json").write_text("old")
     assert "the file exists" in fails(*given, "--report", tmp_path / "tree.json")
-    same = fails(*given, "--report", tmp_path / "new.json", "-o", tmp_path / "new.json")
-    assert "the labels go to this file (-o); choose another name" in same
     line = fails(*given, "--method", "kasp", "--report", tmp_path / "new.json")
     assert "the method kasp makes no graph between the points, so it has no tree; choose another --method" in line
     assert (tmp_path / "tree.json").read_text() == "old"

@@ -73,7 +73,7 @@ def test_coefficients_are_equation_3_9_truncated_with_sign(kernel, solver, graph
 
 
 def test_two_scale_coefficients_are_equation_3_9_where_all_points_are_landmarks(seed):
-    X = union_of_subspaces(seed)[0]
+    X = union_of_subspaces(seed, (20, 20, 20))[0]  # no more than the directions that are kept
     model = KTRR(3, solver="two_scale", n_nonzero=3, reg=0.3).fit(X)
     C = literal_coefficients(X, "rbf", 0.3)
     found = model.coefficients_.toarray()

@@ -84,8 +84,7 @@ def compare(
     Returns
     -------
     Comparison
-        A method that fails on a data set, or needs what is not installed, leaves a gap with its error there;
-        everything else goes on.
+        A method that fails, or needs what is not installed, leaves a gap with its error; everything else goes on.
 
     Examples
     --------
@@ -105,7 +104,7 @@ def compare(
     rivals |= {KMEANS: [_Setting(KMeans(n_init=10))], CONSTANT: [_Setting(_Constant())]}
     cells = [(name, method, setting) for name in data for method, settings in rivals.items() for setting in settings]
     seeds = range(random_state, random_state + n_runs)
-    made = [_task(*cell, data, n_clusters) for cell in cells]
+    made = (_task(*cell, data, n_clusters) for cell in cells)
     tasks = [joblib.delayed(_runs)(*task, seeds, _path_of(checkpoint, *task, seeds.start)) for task in made]
     shows = progress_to(progress) if callable(progress) else shown(progress is not False, lines=progress is True)
     found: dict[tuple[str, str], list[tuple[_Setting, Any]]] = {pair: [] for pair in product(rivals, data)}

@@ -85,8 +85,6 @@ class Outputs:
 
     def _check_report(self, path: Path, task: Task) -> None:
         kind = KINDS[path.suffix.lower()]
-        if self.labels is not None and path.resolve() == self.labels.resolve():
-            raise refuse("--report", "the labels go to this file (-o); choose another name")
         if kind == "tree" and task.method in registry.names("large"):
             problem = f"the method {task.method} makes no graph between the points, so it has no tree"
             raise refuse("--report", f"{problem}; choose another --method")
