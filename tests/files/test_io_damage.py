@@ -315,6 +315,7 @@ def test_pipes_and_devices_are_not_opened(tmp_path, suffix):
 
 
 def test_what_lies_beside_a_file_stays_there(tmp_path):
+    pytest.importorskip("rasterio", reason='GDAL reads ENVI: pip install "subspaces[geo]"')
     folder = tmp_path / "cubes"
     folder.mkdir()
     np.arange(12, dtype="<f4").tofile(tmp_path / "cube")

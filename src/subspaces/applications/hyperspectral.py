@@ -112,8 +112,9 @@ def cluster_image(
         from subspaces.selection.auto import SubspaceClustering
 
         given: dict[str, Any] = {"kernel": "rbf", "reg": 1.0, "n_nonzero": N_NONZERO, "scaling": None, "affine": False}
-        solver = "dense" if len(X) <= MAX_PIXELS else "auto"  # whose two scales misplace 1 % of SalinasA's pixels
-        clusterer = KTRR(n_clusters, solver=solver, **given)
+        clusterer = KTRR(n_clusters, **given)
+        if len(X) <= MAX_PIXELS:  # two scales misplace 1 % of SalinasA's pixels
+            clusterer.solver = "dense"
         estimator = clusterer if n_clusters else SubspaceClustering(assign_labels="kmeans", **given)
     model = clone(estimator, safe=False)  # a copy also of what is no estimator of scikit-learn's
     model.fit(X)

@@ -158,6 +158,7 @@ class ByTrainingPoints:
                 n_kept,
                 affine=self.affine,
                 cells=self.cells,
+                by_direction=self.penalty is not None,
             )
             codes = sparse.csr_array((codes.data, rows[codes.indices], codes.indptr), shape=(X.shape[0], n))
         lost = np.flatnonzero(np.diff(codes.indptr) == 0)

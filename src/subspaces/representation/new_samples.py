@@ -109,6 +109,7 @@ def neighbor_codes(
     *,
     affine: bool = False,
     cells: Cells | None = None,
+    by_direction: bool = True,
 ) -> Sparse:
     """Compute truncated ridge coefficients of new samples over their nearest training samples, CSR of shape (n_new, n).
 
@@ -123,6 +124,7 @@ def neighbor_codes(
     n_nonzero : η
     affine : the code sums to one before truncation
     cells : cells of the training samples, in which the candidates are looked for; without them all are compared
+    by_direction : whether x and −x are alike, as to methods that represent samples by others
     """
     points_of = getattr(kernel, "points", lambda points: points)
     X, train = points_of(X), points_of(train)
@@ -130,7 +132,7 @@ def neighbor_codes(
     n_candidates = min(n if cells is None else len(cells.order), max(_CANDIDATES, _PER_KEPT * n_nonzero))
 
     def keys_to(members: Data) -> Callable[[Data], Array]:
-        return nearness(members, kernel, affine)
+        return nearness(members, kernel, affine or not by_direction)
 
     candidates = nearest_candidates(X, train, keys_to, n_candidates, cells)
     in_batches = kernel.has_packed_gram(sparse.issparse(train))  # a function of distances or products alone
@@ -210,10 +212,10 @@ def nearest_candidates(
     return candidates
 
 
-def nearness(train: Data, kernel: Kernel, affine: bool) -> Callable[[Data], Array]:
+def nearness(train: Data, kernel: Kernel, by_distance: bool) -> Callable[[Data], Array]:
     """Return a function of new samples: how near each training sample is to them, larger is nearer.
 
-    Nearest is the sample at the least distance in the kernel's space or, where the origin counts (not `affine`, no
+    Nearest is the sample at the least distance in the kernel's space or, where the origin counts (not `by_distance`, no
     kernel of distances), the one that alone explains most: x and −x are one direction, and length does not matter.
     """
     if not (kernel.of_distances and kernel.has_packed_gram(sparse.issparse(train))):
@@ -222,7 +224,7 @@ def nearness(train: Data, kernel: Kernel, affine: bool) -> Callable[[Data], Arra
 
         def by_kernel(X: Data) -> Array:
             values = np.asarray(kernel.cross(X, train))
-            if affine:
+            if by_distance:
                 values -= diagonal / 2
             else:
                 np.abs(values, out=values)

@@ -107,6 +107,8 @@ class SubspaceClustering(GraphClusterer):
         The method that won, with its parameters and unfitted: fit it to do the same again without a search.
     kernel_, reg_, n_nonzero_, scaling_, assign_labels_
         The setting that was chosen.
+    solver_, solver_reason_ : str
+        The route to the coefficients, and why; where :class:`KTRR` won.
     extractor_ : Extractor or None
         What made the vectors; None where X was used as it is.
 

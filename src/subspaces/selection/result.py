@@ -140,8 +140,8 @@ class Selection:
 
     def reused(self, plan: Plan, X: Data) -> tuple[Plan, Cache | None]:
         """Return the plan of a fit of the winner, and what the search knows of its results on these very samples."""
-        if self.graph is None:
-            return plan, None
+        if self.graph is None or self.graph.n_components > (plan.n_clusters or len(self.searched)):
+            return plan, None  # pieces are tied by all coefficients, of which the search keeps the largest
         own, cache = self.graph.plan, Cache()
         plan = replace(plan, reserve=own.reserve)
         points = rows_of(X, self.searched, pairwise=own.pairwise).astype(np.float64)

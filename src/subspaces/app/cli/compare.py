@@ -72,8 +72,8 @@ def compare(
     read = [read_labels(path, label) for path in file]
     truth, found = _truth(read, label), [labels for labels in read if not labels.is_truth]
     if len(found) < (2 if truth is None else 1):
-        others = "one and a file with the column --label" if label is None else "--method NAME for a table"
-        raise refuse("FILE", f"needs two or more label files, or {others}; got {len(found)}")
+        more = "one and a file with the column --label" if label is None else "--method NAME for a table"
+        raise refuse("FILE", f"needs two or more label files, or {more}; got {len(found)}")
     names = [labels.source.name for labels in found]
     if len(set(names)) < len(names):
         names = [str(labels.source) for labels in found]
